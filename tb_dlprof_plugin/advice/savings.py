@@ -169,6 +169,13 @@ def saved(
     )
 
 
+def with_doubt_of_step(context: RuleContext, found: Saving) -> Saving:
+    """The same saving, its interval widened by that of the step: a share of a step is no better known than the step."""
+    step = context.simulation.estimate
+    least, most = step.low_ns / step.ns, step.high_ns / step.ns
+    return found.between(found.low_ns * least, found.high_ns * most, found.room_ns * (most - 1))
+
+
 def step_saving(context: RuleContext, low: Change, expected: Change, high: Change, derivation: str) -> Saving:
     """`shorter_step`, its interval widened by the variation of a step between runs."""
     found = shorter_step(context, low, expected, high, derivation)

@@ -177,7 +177,8 @@ def build_profile(timeline: Timeline, source: Source, facts: RunFacts, system: S
     gpu_ids = tuple(distinct(device.device).tolist())
     capability = tensor_core_capability(system, gpu_ids)
 
-    roles = assign_roles(timeline, parent, joined.kernel, modules_of(joined.kernels, timeline.strings))
+    modules = modules_of(joined.kernels, timeline.strings)
+    roles = assign_roles(timeline, parent, joined.kernel, modules, joined.repeats)
     adopted = adopt_direct_launches(timeline, roles, launch_calls(timeline), parent)
     roles = adopted.roles
     call, attribution = attribute(timeline, roles.top_call, adopted.by_time)

@@ -7,7 +7,7 @@ node): the one that started last made the node.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -46,7 +46,7 @@ class Roles:
     top_call: Ints
 
 
-def assign_roles(timeline: Timeline, parent: Ints, compiled: Ints, compiled_modules: Ints) -> Roles:
+def assign_roles(timeline: Timeline, parent: Ints, compiled: Ints, compiled_modules: Ints, repeats: Ints) -> Roles:
     """Roles, modules and forward calls of all host events. Module paths are appended to ``timeline.strings``.
 
     Args:
@@ -56,14 +56,32 @@ def assign_roles(timeline: Timeline, parent: Ints, compiled: Ints, compiled_modu
             the ops around them no more than ranges.
         compiled_modules: per row of `CompiledKernels` the string index of its module's path below the module that was
             compiled, -1 for unknown.
+        repeats: per host event the row of the captured op that it repeats, -1 for none; ops of their own, too, of the
+            module and the part of the step that was captured.
     """
     none = np.full(len(compiled), -1, dtype=np.int64)
+    repeated = repeats >= 0
     if not (compiled >= 0).any():
-        return _roles(timeline, parent, none, none)
+        return _repeating(_roles(timeline, parent, repeated, none), repeats)
     # The module that was compiled is the one around the graph's call: in the backward pass, around its forward call.
-    around = _roles(timeline, parent, none, none).module
+    around = _roles(timeline, parent, repeated, none).module
     own = take_or(compiled_modules, compiled, -1)
-    return _roles(timeline, parent, compiled, _paths_below(timeline.strings, around, own))
+    paths = _paths_below(timeline.strings, around, own)
+    return _repeating(_roles(timeline, parent, (compiled >= 0) | repeated, paths), repeats)
+
+
+def _repeating(roles: Roles, repeats: Ints) -> Roles:
+    """The roles in which an op of a replay has those of the op that it repeats."""
+    rows = np.flatnonzero(repeats >= 0)
+    if not len(rows):
+        return roles
+    source = repeats[rows]
+    # An op inside an autograd node has neither role nor forward op of its own.
+    whole = np.where(roles.top_call[source] >= 0, roles.top_call[source], source)
+    role, module, forward = roles.role.copy(), roles.module.copy(), roles.forward_call.copy()
+    role[rows], module[rows] = roles.role[whole], roles.module[whole]
+    forward[rows] = np.where(whole == source, roles.forward_call[source], -1)
+    return replace(roles, role=role, module=module, forward_call=forward)
 
 
 def _paths_below(strings: list[str], around: Ints, own: Ints) -> Ints:
@@ -78,11 +96,11 @@ def _paths_below(strings: list[str], around: Ints, own: Ints) -> Ints:
     return result
 
 
-def _roles(timeline: Timeline, parent: Ints, compiled: Ints, compiled_module: Ints) -> Roles:
-    """The roles; ``compiled_module`` has a string index for each host event, -1 for none."""
+def _roles(timeline: Timeline, parent: Ints, launch: Bools, compiled_module: Ints) -> Roles:
+    """The roles; ``launch`` says which host events stand for launches of compiled code or of replays.
+    ``compiled_module`` has a string index for each host event, -1 for none."""
     host = timeline.host
     kind = _kinds(timeline, parent)
-    launch = compiled >= 0
     kind[any_in_subtree(launch, subtree_ends(parent)) & ~launch & (kind == CallKind.OP)] = CallKind.ANNOTATION
     is_op = kind == CallKind.OP
     top_call = outermost(is_op, parent)

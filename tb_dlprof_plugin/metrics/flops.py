@@ -8,7 +8,7 @@ Neither the size of a convolution's output nor which gradients its backward pass
 - a gradient was computed if a later autograd node of the same backward pass takes one of its shape. So it is with the
   weights of an RNN.
 
-Where neither applies, FLOPs are unknown.
+The wrappers of compiled code have both among their arguments. Where none of this applies, FLOPs are unknown.
 """
 
 from __future__ import annotations
@@ -29,8 +29,10 @@ from tb_dlprof_plugin.metrics.matrix_work import (
     is_matrix_routine,
     recurrent_weights,
     work_of,
+    wrapped_convolution,
 )
 from tb_dlprof_plugin.model.dtypes import InputDtypes
+from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import CallKind, Ints
 from tb_dlprof_plugin.model.shapes import InputShapes, Shape, shape_at, tensors_of
 from tb_dlprof_plugin.model.tree import outermost
@@ -65,10 +67,12 @@ class MatrixCalls:
 def matrix_calls(view: ProfileView, selection: Selection) -> MatrixCalls:
     """FLOPs and bytes of the matrix routines that were called in the selected iterations."""
     calls, ops, strings = view.profile.calls, view.profile.ops, view.profile.strings
+    kernels = view.profile.compiled_kernels
+    wrapped = take_or(kernels.arguments, ops.compiled, 0)
     routine = np.array(
         [
-            kind == CallKind.OP and is_matrix_routine(strings[name])
-            for name, kind in zip(ops.name.tolist(), ops.kind.tolist(), strict=True)
+            kind == CallKind.OP and (is_matrix_routine(strings[name]) or bool(arguments))
+            for name, kind, arguments in zip(ops.name.tolist(), ops.kind.tolist(), wrapped.tolist(), strict=True)
         ],
         dtype=np.bool_,
     )
@@ -83,7 +87,12 @@ def matrix_calls(view: ProfileView, selection: Selection) -> MatrixCalls:
     for at, (row, op) in enumerate(zip(rows.tolist(), calls.op[rows].tolist(), strict=True)):
         name = strings[ops.name[op]]
         work: MatrixWork | None
-        if is_forward_convolution(name):
+        if wrapped[op]:
+            if op not in by_op:
+                inputs = view.profile.shapes_of(op), view.profile.dtypes_of(op)
+                by_op[op] = wrapped_convolution(strings[wrapped[op]], *inputs)
+            work = by_op[op]
+        elif is_forward_convolution(name):
             work = neighbours.forward(row, op)
         elif is_backward_convolution(name):
             work = neighbours.backward(row, op)
@@ -107,6 +116,7 @@ class _Neighbours:
         self._calls, self._ops, self._strings = view.profile.calls, view.profile.ops, view.profile.strings
         self._outputs: dict[tuple[int, Shape, Shape], set[Shape]] | None = None
         self._received: dict[tuple[int, int, Shape], int] | None = None
+        self._backward_calls: dict[tuple[int, int, int], int] | None = None
         # Calls of an op with the same neighbours do the same work.
         self._forward: dict[tuple[int, Shape], MatrixWork | None] = {}
         self._backward: dict[tuple[int, bool, bool, bool], MatrixWork | None] = {}
@@ -129,10 +139,12 @@ class _Neighbours:
         return self._forward[op, output]
 
     def backward(self, row: int, op: int) -> MatrixWork | None:
-        """The ``aten::convolution_backward`` of call ``row``; unknown outside a convolution's own autograd node."""
+        """The ``aten::convolution_backward`` of call ``row``; unknown outside a convolution's own autograd node, but in
+        a replay, where it is that of the capture."""
+        if not self._in_own_node(row):
+            captured = self._captured(op) if self._calls.duration_ns[row] == 0 else -1
+            return None if captured < 0 else self.backward(captured, int(self._calls.op[captured]))
         parent = int(self._view.call_parent[row])
-        if parent < 0 or _CONVOLUTION_NODE not in self._name(int(self._calls.op[parent])):
-            return None
         shapes, dtypes = self._inputs(op)
         gradient, image, weight = (shape_at(shapes, at) for at in range(3))
         if gradient is None or image is None or weight is None:
@@ -153,6 +165,23 @@ class _Neighbours:
         if key not in self._backward:
             self._backward[key] = backward_convolution(shapes, dtypes, transposed, of_image, of_weight)
         return self._backward[key]
+
+    def _in_own_node(self, row: int) -> bool:
+        parent = int(self._view.call_parent[row])
+        return parent >= 0 and _CONVOLUTION_NODE in self._name(int(self._calls.op[parent]))
+
+    def _captured(self, op: int) -> int:
+        """A call of the same convolution in its autograd node, -1 for none."""
+        if self._backward_calls is None:
+            self._backward_calls = {}
+            named = np.array([is_backward_convolution(name) for name in self._names()], dtype=np.bool_)
+            for row in np.flatnonzero(named[self._calls.op]).tolist():
+                if self._in_own_node(row):
+                    self._backward_calls[self._key(int(self._calls.op[row]))] = row
+        return self._backward_calls.get(self._key(op), -1)
+
+    def _key(self, op: int) -> tuple[int, int, int]:
+        return int(self._ops.module[op]), int(self._ops.shapes[op]), int(self._ops.dtypes[op])
 
     def recurrent(self, row: int, op: int) -> MatrixWork | None:
         """The RNN backward of call ``row``; unknown where no later node takes a gradient of its weights' shapes."""

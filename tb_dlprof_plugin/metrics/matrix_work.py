@@ -8,7 +8,9 @@ recorded shapes do not determine is None.
 
 from __future__ import annotations
 
+import ast
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -164,6 +166,54 @@ def backward_convolution(
         products * _convolution_flops(kernel, source if transposed else gradient),
         _moved((*moved, *again), element_bytes(dtypes), 0),
     )
+
+
+def wrapped_convolution(arguments: str, shapes: InputShapes, dtypes: InputDtypes) -> MatrixWork | None:
+    """FLOPs and bytes of a convolution in compiled code, with the arguments that its wrapper passes.
+
+    Args:
+        arguments: of ``extern_kernels.convolution`` by name, of ``aten.convolution_backward`` in order from the sizes
+            of the bias on; None is the answer where they are neither.
+        shapes: of its tensors, which come first.
+        dtypes: of these.
+    """
+    try:
+        if arguments.startswith("stride="):
+            pairs = (part.partition("=") for part in re.split(r", (?=[a-z])", arguments))
+            named = {name: ast.literal_eval(value) for name, _, value in pairs}
+            return _strided_convolution(shapes, dtypes, **named)
+        _, _, _, _, transposed, _, _, (image, weight, _) = ast.literal_eval(f"({arguments})")
+    except (ValueError, TypeError, SyntaxError):
+        return None
+    return backward_convolution(shapes, dtypes, bool(transposed), bool(image), bool(weight))
+
+
+def _strided_convolution(
+    shapes: InputShapes,
+    dtypes: InputDtypes,
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    transposed: bool,
+    output_padding: Sequence[int],
+    groups: int,
+) -> MatrixWork | None:
+    """Sizes of the output as in ``torch.nn.Conv2d`` and ``torch.nn.ConvTranspose2d``."""
+    tensors = _tensors(shapes, (0, 1))
+    if tensors is None or _any_complex(dtypes):
+        return None
+    image, weight = tensors
+    if len(image) != len(weight) or len(image) != len(stride) + 2:
+        return None
+    places = zip(image[2:], weight[2:], stride, padding, dilation, output_padding, strict=True)
+    if transposed:
+        sizes = [(size - 1) * s - 2 * p + d * (k - 1) + more + 1 for size, k, s, p, d, more in places]
+        output = (image[0], weight[1] * groups, *sizes)
+    else:
+        sizes = [(size + 2 * p - d * (k - 1) - 1) // s + 1 for size, k, s, p, d, _ in places]
+        output = (image[0], weight[0], *sizes)
+    flops = _convolution_flops(weight, image if transposed else output)
+    return MatrixWork(flops, _moved((image, weight, output), element_bytes(dtypes), 0))
 
 
 def recurrent_weights(shapes: InputShapes) -> list[Shape]:

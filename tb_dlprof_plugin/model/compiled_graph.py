@@ -21,6 +21,8 @@ class CompiledKernel(msgspec.Struct, frozen=True):
         bytes: of its arguments, an estimate of what it reads and writes; -1 for unknown.
         shapes: of the tensors that a library call takes, and its output's; empty for unknown and for generated kernels.
         dtypes: of these tensors, torch's words, "" for unknown.
+        arguments: of a convolution those that are no tensors, as the wrapper has them: its stride, which gradients it
+            computes; "" for other launches.
     """
 
     name: str
@@ -31,6 +33,7 @@ class CompiledKernel(msgspec.Struct, frozen=True):
     bytes: int = -1
     shapes: tuple[tuple[int, ...], ...] = ()
     dtypes: tuple[str, ...] = ()
+    arguments: str = ""
 
 
 class CompiledGraph(msgspec.Struct, frozen=True):

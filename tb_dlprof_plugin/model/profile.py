@@ -367,7 +367,7 @@ class TensorActivity:
 class CompiledKernels:
     """Launches of the wrappers that torch.compile generated: graph by graph, each in the order of its launches.
 
-    All but ``module_count`` index `Profile.strings`; several in one text are separated by ", ".
+    All but ``module_count`` and ``bytes`` index `Profile.strings`; several in one text are separated by ", ".
 
     Attributes:
         graph: key in the FX graph cache.
@@ -378,6 +378,7 @@ class CompiledKernels:
         module_count: how many these are; 0 for unknown.
         module_bytes: of each of the modules the bytes that its ops read from memory or write to it; "" for unknown.
         bytes: of its arguments, an estimate of what it reads and writes; -1 for unknown.
+        arguments: of a convolution those that are no tensors, as the wrapper has them; "" for other launches.
     """
 
     graph: Names
@@ -388,6 +389,7 @@ class CompiledKernels:
     module_count: Annotated[Ints, COUNT_OR_NONE]
     module_bytes: Annotated[Names, InOldFiles(0)]
     bytes: Annotated[Ints, BYTES_OR_NONE, PLUS_ONE, InOldFiles(-1)]
+    arguments: Annotated[Names, InOldFiles(0)]
 
     def __len__(self) -> int:
         return len(self.name)
@@ -395,7 +397,7 @@ class CompiledKernels:
     @classmethod
     def none(cls) -> CompiledKernels:
         """No kernel of torch.compile is explained."""
-        return cls(*(np.zeros(0, dtype=np.int64) for _ in range(8)))
+        return cls(*(np.zeros(0, dtype=np.int64) for _ in range(9)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,9 @@ from typing import Annotated
 import msgspec
 import numpy as np
 
+from tb_dlprof_plugin.advice.compile_saving import compile_saving
+from tb_dlprof_plugin.advice.rule_context import RuleContext
+from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.metrics.compiled_code import CompiledTime, ModuleTime, compiled_modules, compiled_time
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.metrics.roofline import gpu_name
@@ -151,7 +154,7 @@ def compiled_page(view: ProfileView, ref: RunRef, selection: Selection) -> Compi
     modules, facts = compiled_modules(view, selection), view.profile.facts
     return CompiledPage(
         ref=ref,
-        headline=_headline(time),
+        headline=_headline(view, time) if time else _eager(view, selection),
         range=selected_range(view, selection),
         has_gpu=view.profile.has_gpu,
         region_ns=time.region_ns if time else None,
@@ -195,13 +198,26 @@ def _compilations(compilations: list[Compilation]) -> list[CompilationRow]:
     return sorted(found.values(), key=lambda row: -row.duration_ns)
 
 
-def _headline(time: CompiledTime | None) -> str:
-    if time is None:
-        return "No code of torch.compile ran in the selected iterations."
-    if not time.launches.any():
+def _eager(view: ProfileView, selection: Selection) -> str:
+    """What to say of a run without compiled code: what compiling would save, where that can be known."""
+    text = "No code of torch.compile ran in the selected iterations."
+    context = RuleContext(view, selection)
+    for graphs, words in ((False, "torch.compile"), (True, 'With mode="reduce-overhead" it')):
+        found = compile_saving(context, graphs)
+        if isinstance(found, str) or found.unknown_because:
+            return text
+        least = f"at least {ms(found.low_ns)}" if found.low_ns >= 0 else f"or cost up to {ms(-found.low_ns)}"
+        text += f" {words} would save about {ms(found.expected_ns)} a step, at most {ms(found.high_ns)}, {least}."
+    return text
+
+
+def _headline(view: ProfileView, time: CompiledTime) -> str:
+    kernels = view.profile.compiled_kernels
+    if not kernels.places.any() and not (kernels.module_count > 0).any():
+        named = "Launches of compiled code have the names and shapes of the trace. " if time.launches.any() else ""
         return (
-            "What the kernels of torch.compile compute was not recorded: record with the hook before the first call of "
-            "the model (torch 2.9 or later), or import the trace with --torch-trace."
+            f"{named}What the kernels of torch.compile compute was not recorded: record with the hook before the first "
+            "call of the model (torch 2.9 or later), or import the trace with --torch-trace."
         )
     known = percent(time.region_ns - time.unknown_ns, time.region_ns)
     told = "" if known is None else f" of {known:.1f} % of its time"

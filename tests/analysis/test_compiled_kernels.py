@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from tb_dlprof_plugin.analysis.build import build_profile
+from tb_dlprof_plugin.analysis.compiled_kernels import stored_graphs
 from tb_dlprof_plugin.analysis.wrapper_order import Work, aligned, recorded_name
 from tb_dlprof_plugin.metrics.compiled_code import compiled_kernel_of_call, compiled_modules, compiled_time, split_by
 from tb_dlprof_plugin.metrics.cpu_activity import split_by_activity
@@ -21,6 +22,7 @@ from tb_dlprof_plugin.model.compiled_graph import CompiledGraph, CompiledKernel
 from tb_dlprof_plugin.model.profile import CompiledKernels, Profile, Role, Source
 from tb_dlprof_plugin.model.run_facts import RunFacts, System
 from tb_dlprof_plugin.model.timeline import Timeline
+from tb_dlprof_plugin.names.compiled import REPLAYED_LIBRARY, fused_words, is_generated
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.readers.options import ReadOptions
 from tb_dlprof_plugin.readers.registry import read_timelines
@@ -140,15 +142,72 @@ def test_what_the_cpu_does_in_a_region_does_not_depend_on_its_wrappers(name):
     assert found[0].tolist() == found[1].tolist()
 
 
-def test_without_wrappers_the_region_keeps_its_kernels_and_a_note_says_what_is_missing():
-    timeline = read_timelines(DATA / "gpt.default.pt.trace.json.gz")[0]
-    view = ProfileView(_profile(timeline))
-    time = compiled_time(view, view.selection())
-    assert time.unknown_ns == time.region_ns > 0
-    assert not len(time.launches)
+def _bare(name: str) -> ProfileView:
+    return ProfileView(_profile(read_timelines(DATA / f"{name}.pt.trace.json.gz")[0]))
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_without_wrappers_launches_have_their_names_and_a_note_says_what_is_missing(name):
+    view = _bare(name)
     (note,) = [note for note in view.profile.notes if note.code == "compiled_names_only"]
     assert note.count == 6
     assert "--torch-trace" in note.text
+    kernels, strings = view.profile.compiled_kernels, view.profile.strings
+    assert not kernels.module_count.any()
+    assert not kernels.places.any()
+    # What the name of a library call says, and nothing that a generated kernel's would have to be split for.
+    assert {strings[index] for index in kernels.ops.tolist() if index} <= {
+        "aten.mm", "aten.addmm", "aten._foreach_copy_", "aten._scaled_dot_product_cudnn_attention",
+        "aten._scaled_dot_product_cudnn_attention_backward",
+    }  # fmt: skip
+    assert stored_graphs(view.profile) == ()
+
+
+def test_without_wrappers_each_launch_takes_the_time_that_it_has_with_them():
+    """The names in the trace and the wrappers of the logs lead to the same launches."""
+    times = []
+    for view in (_bare("gpt.default"), ProfileView(_profile(_timeline("gpt.default")))):
+        found = compiled_time(view, view.selection())
+        names = [view.profile.strings[index] for index in view.profile.compiled_kernels.name.tolist()]
+        rows = [(recorded_name(name), time) for name, time in zip(names, found.time_ns.tolist(), strict=True)]
+        times.append((found.region_ns, sorted(rows)))
+        assert found.unknown_ns == 0
+    assert times[0] == times[1]
+
+
+def test_without_wrappers_library_kernels_of_a_replay_stay_together_between_generated_ones():
+    bare, joined = _bare("gpt.reduce-overhead"), ProfileView(_profile(_timeline("gpt.reduce-overhead")))
+    times = []
+    for view in (bare, joined):
+        strings, found = view.profile.strings, compiled_time(view, view.selection())
+        generated = np.array([is_generated(strings[index]) for index in view.profile.compiled_kernels.name.tolist()])
+        times.append(sorted(found.time_ns[generated].tolist()))
+        assert found.region_ns == compiled_time(joined, joined.selection()).region_ns
+    assert times[0] == times[1]
+    types = {bare.profile.strings[index] for index in bare.groups.op_type.tolist()}
+    assert {"gelu_gelu_backward_view", REPLAYED_LIBRARY} <= types
+
+
+def test_products_of_a_bare_trace_have_their_flops():
+    rows = [
+        sorted(matrix_calls(view, view.selection()).flops.tolist())
+        for view in (_bare("gpt.default"), ProfileView(_profile(_timeline("gpt.default"))))
+    ]
+    assert rows[0] == rows[1]
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("triton_poi_fused__to_copy_add_gelu_12", "_to_copy_add_gelu"),
+        ("triton_red_fused_sum_4", "sum"),
+        ("cpp_fused_gelu_view_1", "gelu_view"),
+        ("triton_tem_fused_addmm_3", ""),
+        ("aten::mm", ""),
+    ],
+)
+def test_a_generated_name_says_what_it_fuses(name, words):
+    assert fused_words(name) == words
 
 
 def test_products_in_a_graph_have_the_flops_that_they_have_outside_of_it():

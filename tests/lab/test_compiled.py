@@ -9,7 +9,7 @@ import tarfile
 from pathlib import Path
 
 import pytest
-from compiled import record
+from compiled import pairs, record
 
 SCRIPT = Path(record.__file__)
 
@@ -33,6 +33,16 @@ def test_files_are_packed_below_the_limit_without_caches(tmp_path, monkeypatch):
     assert members == [["a/log.txt", "a/run/trace.json.gz"], ["b/log.txt"]]
 
 
+@pytest.mark.parametrize("families", [pairs.FAMILIES, pairs.TINY])
+def test_each_fault_is_timed_next_to_the_variant_without_it(families):
+    for family, text in families.items():
+        variants = text.split()
+        assert variants[0] == "default"
+        assert {pairs.WITHOUT[name] for name in variants if name in pairs.WITHOUT} <= set(variants)
+        assert pairs.PLANTED.keys() - {"guard"} <= pairs.WITHOUT.keys()
+        assert family.endswith((".training", ".inference"))
+
+
 @pytest.mark.long
 def test_a_tiny_model_is_recorded_on_the_cpu(tmp_path):
     command = [sys.executable, str(SCRIPT), "record", "--out", str(tmp_path), "--tiny", "--only", "gpt"]
@@ -42,3 +52,21 @@ def test_a_tiny_model_is_recorded_on_the_cpu(tmp_path):
     row = next(line.split() for line in done.stdout.splitlines() if line.startswith("gpt.default.training"))
     # Shares of one module, of several, without a module, unknown.
     assert sum(float(text) for text in row[2:6]) == pytest.approx(100, abs=0.3)
+
+
+@pytest.mark.long
+def test_a_tiny_pair_is_timed_in_turns_and_recorded_each_in_its_process(tmp_path):
+    command = [sys.executable, pairs.__file__, "record", "--out", str(tmp_path), "--tiny", "--only", "mlp.training"]
+    done = subprocess.run([*command, "--seconds", "900"], capture_output=True, text=True, timeout=1000, check=True)
+    assert "missing" not in done.stdout
+    shown = subprocess.run(
+        [sys.executable, pairs.__file__, "report", str(tmp_path)], capture_output=True, text=True, check=True
+    ).stdout
+    rows = {line.split()[1]: line for line in shown.splitlines() if line.startswith("mlp.training")}
+    assert set(rows) == set(pairs.TINY["mlp.training"].split())
+    # Each fault is in the recording of its own process alone.
+    assert [name for name, row in rows.items() if "graph_break" in row] == ["cuts"]
+    assert [name for name, row in rows.items() if "recompiles" in row] == ["guard"]
+    result = json.loads((tmp_path / "mlp.training" / "guard" / "result.json").read_text())
+    assert result["compiled_while_recorded"] == 1
+    assert len(result["turns_ms"]) == pairs.TURNS

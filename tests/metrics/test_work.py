@@ -14,6 +14,7 @@ from tb_dlprof_plugin.metrics.matrix_work import (
     backward_recurrent,
     forward_convolution,
     work_of,
+    wrapped_convolution,
 )
 from tb_dlprof_plugin.model.dtypes import FLOAT, dtype_named, dtypes_in
 from tb_dlprof_plugin.model.shapes import InputShapes, TensorList
@@ -229,3 +230,50 @@ def test_a_packed_input_has_the_rows_of_all_its_sequences() -> None:
     )
     assert work is not None
     assert work.flops == 2 * 37 * 48 * (8 + 12)
+
+
+@pytest.mark.parametrize(
+    ("image", "weight", "stride", "padding", "dilation", "transposed", "extra", "groups"),
+    [
+        ((4, 3, 17, 16), (8, 3, 3, 3), (2, 2), (1, 1), (1, 1), False, (0, 0), 1),
+        ((4, 8, 9, 9), (16, 4, 3, 3), (1, 1), (2, 2), (2, 2), False, (0, 0), 2),
+        ((4, 16, 8, 8), (16, 4, 3, 3), (2, 2), (1, 1), (1, 1), True, (1, 1), 1),
+        ((2, 6, 20), (6, 6, 5), (3,), (0,), (1,), False, (0,), 1),
+    ],
+)
+@pytest.mark.parametrize("mask", [(True, True, False), (False, True, True), (True, False, False)])
+def test_a_convolution_of_compiled_code_has_the_flops_of_its_arguments(
+    image, weight, stride, padding, dilation, transposed, extra, groups, mask
+):
+    settings = (stride, padding, dilation, transposed, extra, groups)
+
+    def forward(x: Any, w: Any) -> Any:
+        return torch.ops.aten.convolution(x, w, None, *settings)
+
+    arguments = (
+        f"stride={stride}, padding={padding}, dilation={dilation}, transposed={transposed}, output_padding={extra}, "
+        f"groups={groups}"
+    )
+    found = wrapped_convolution(arguments, (image, weight), (FLOAT, FLOAT))
+    output = tuple(forward(torch.zeros(image, device="meta"), torch.zeros(weight, device="meta")).shape)
+    elements = math.prod(image) + math.prod(weight) + math.prod(output)
+    assert found == MatrixWork(_counted(forward, image, weight), 4 * elements)
+
+    def backward(y: Any, x: Any, w: Any) -> Any:
+        return torch.ops.aten.convolution_backward(y, x, w, [output[1]], *settings, mask)
+
+    arguments = ", ".join(map(str, ([output[1]], *settings, list(mask))))
+    found = wrapped_convolution(arguments, (output, image, weight), (FLOAT,) * 3)
+    # torch counts the weight's gradient of a grouped convolution as if it had no groups.
+    expected = (mask[0] + mask[1]) * _counted(forward, image, weight)
+    assert found is not None
+    assert found.flops == expected
+    if groups == 1:
+        assert found.flops == _counted(backward, output, image, weight)
+
+
+@pytest.mark.parametrize(
+    "arguments", ["", "stride=(1, 1)", "[4], (2, 2)", "stride=x, groups=1", "import os", "s0, ((("]
+)
+def test_arguments_that_are_no_convolutions_say_nothing(arguments):
+    assert wrapped_convolution(arguments, ((1, 1, 2, 2),) * 3, (FLOAT,) * 3) is None

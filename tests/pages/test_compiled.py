@@ -139,3 +139,10 @@ def test_eager_and_compiled_are_compared_by_module(compiled, eager, ref):
     back = compare(compiled, eager).replaced
     assert (back.compiled, back.gpu_ns) == (0, compare(eager, compiled).replaced.gpu_ns[::-1])
     assert compare(eager, eager).replaced is None
+
+
+def test_the_page_of_an_eager_run_says_what_compiling_it_would_save(eager, ref):
+    page = compiled_page(eager, ref, eager.selection())
+    assert page.rows == []
+    assert page.headline.startswith("No code of torch.compile ran in the selected iterations. torch.compile would save")
+    assert 'With mode="reduce-overhead" it would save about' in page.headline

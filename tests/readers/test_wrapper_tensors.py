@@ -38,3 +38,27 @@ def test_each_launch_has_the_bytes_of_its_arguments_and_library_calls_their_shap
     assert (product.dtypes, product.bytes) == (("bfloat16",) * 3, (32 + 32 + 64) * 2)
     assert cpp.bytes == -1
     assert varying.bytes == -1
+
+
+_CONVOLUTIONS = """
+        # [Provenance debug handles] extern_kernels.convolution:2
+        buf4 = extern_kernels.convolution(buf1, buf0, stride=(2, 2), padding=(1, 1), dilation=(1, 1), \
+transposed=False, output_padding=(0, 0), groups=1, bias=None)
+        # [Provenance debug handles] torch.ops.aten.convolution_backward.default:4
+        buf5 = torch.ops.aten.convolution_backward.default(buf4, reinterpret_tensor(relu_1, (4, 16), (16, 1), 0), \
+primals_10, [4], (2, 2), (0, 0), (1, 1), True, (0, 0), 1, [True, False, True])
+        # [Provenance debug handles] torch.ops.aten.convolution_backward.default:5
+        buf6 = torch.ops.aten.convolution_backward.default(buf4, buf3, buf2, None, [1], [1], [1], False, [0], 1, \
+[False, True, False])
+        # [Provenance debug handles] extern_kernels.mm:6
+        extern_kernels.mm(buf1, buf2, out=buf3)
+"""
+
+
+def test_convolutions_keep_the_arguments_that_are_no_tensors():
+    assert [one.arguments for one in kernels_of_wrapper(_CONVOLUTIONS, {})] == [
+        "stride=(2, 2), padding=(1, 1), dilation=(1, 1), transposed=False, output_padding=(0, 0), groups=1",
+        "[4], (2, 2), (0, 0), (1, 1), True, (0, 0), 1, [True, False, True]",
+        "None, [1], [1], [1], False, [0], 1, [False, True, False]",
+        "",
+    ]

@@ -87,7 +87,7 @@ def full_profile(view: ProfileView) -> Profile:
     )  # fmt: skip
     activity = TensorActivity(*(np.array(c) for c in ([1, 1], [0, -1], [-1, 0], [250_000, 990_000], [9_000, 7])))
     compiled = CompiledKernels(
-        *(np.array(c) for c in ([1, 1], [2, 3], [0, 4], [5, 0], [0, 6], [0, 2], [0, 7], [-1, 4096]))
+        *(np.array(c) for c in ([1, 1], [2, 3], [0, 4], [5, 0], [0, 6], [0, 2], [0, 7], [-1, 4096], [0, 8]))
     )
     return dataclasses.replace(
         view.profile,

@@ -18,6 +18,11 @@ from tb_dlprof_plugin.readers.inductor.wrapper_tensors import WrapperTensors
 _HANDLE = re.compile(r"\s*# \[Provenance debug handles\] (\S+:\d+)\s*$")
 _OPS = re.compile(r"\s*# Topologically Sorted Source Nodes: \[.*\], Original ATen: \[(.*)\]\s*$")
 _GETS_STREAM = re.compile(r"\s*\w+ = get_(?:raw_)?stream\(")
+_CONVOLUTION = re.compile(
+    r"extern_kernels\.convolution\(.*?, (stride=.*?groups=\d+)"
+    r"|convolution_backward\.default\(.*?, ((?:\[[\d, ]*\]|None), .*\[[\w, ]*\])\)"
+)
+"""What is no tensor, of a forward pass by name, of a backward pass in order."""
 _FRAME = re.compile(r'File "([^"]*)", line (\d+), in (\S+)')
 _OF_TORCH = re.compile(r"[/\\]torch[/\\](?:_\w+|nn|utils|autograd|amp|optim)[/\\]")
 
@@ -64,7 +69,14 @@ def kernels_of_wrapper(
             waits = True
         elif waits and (taken := tensors.taken(line)) is not None and not _GETS_STREAM.match(line):
             shapes, dtypes = tuple(one.shape for one in taken.tensors), tuple(one.dtype for one in taken.tensors)
-            kernels[-1] = msgspec.structs.replace(kernels[-1], bytes=taken.bytes, shapes=shapes, dtypes=dtypes)
+            convolution = _CONVOLUTION.search(line)
+            kernels[-1] = msgspec.structs.replace(
+                kernels[-1],
+                bytes=taken.bytes,
+                shapes=shapes,
+                dtypes=dtypes,
+                arguments=convolution[1] or convolution[2] if convolution else "",
+            )
             waits = False
         tensors.read(line)
         before = line

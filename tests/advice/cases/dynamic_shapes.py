@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from advice.case import Case
+from advice.case import Case, between
 from advice.recordings import GEMM
 
 from tb_dlprof_plugin.model.run_facts import Compilation, RunFacts
@@ -28,6 +28,8 @@ def _region(*rows: int, name: str = "Torch-Compiled Region: 0/1") -> Callable[[A
             trace.op(name, at + 100, 300)
             trace.op("aten::mm", at + 110, 100, dims=[[size, 8], [8, 8]], types=["float", "float"])
             trace.launch(GEMM, at + 120, at + 150, 50)
+            trace.annotation("## Call CompiledFxGraph fabc ##", at + 220, 150)
+            trace.launch("triton_poi_fused_add_0", at + 230, at + 330, 20)
 
     return events
 
@@ -39,7 +41,7 @@ CASES = (
         "fired",
         "net.py:7 forward runs code for any size",
         readings={"Functions with code for any size and calls of one": 1},
-        saving_ns=None,
+        saving_ns=(between(0, 0), between(0, 30_000), between(20_000, 300_000)),
         says=("drop_last=True", _GUARD),
         facts=_DYNAMIC,
     ),

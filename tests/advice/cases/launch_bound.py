@@ -20,8 +20,9 @@ CASES = (
             "GPU waits for launches, while recorded": pytest.approx(80, abs=2),
         },
         # A step takes the GPU's 400 us; torch.compile alone takes a fifth off the CPU's 1200 us. The low end is
-        # wider by 6.4 % of the step afterwards, which the replay may miss; the high end is what the GPU leaves.
-        saving_ns=(between(169_000, 187_500), between(776_000, 824_000), between(799_000, 801_000)),
+        # wider by 6.4 % of the step afterwards, which the replay may miss; at the high end a quarter of the GPU's time
+        # is left in fused kernels.
+        saving_ns=(between(169_000, 187_500), between(776_000, 824_000), between(1_095_000, 1_115_000)),
         says=["3.0 times as large"],
         facts=RunFacts(unprofiled_step_ns=1_200_000),
     ),

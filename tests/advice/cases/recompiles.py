@@ -17,11 +17,15 @@ def _region(trace: Any) -> None:
         trace.step(4 + index, at, 1000)
         trace.op("Torch-Compiled Region: 0/0", at + 100, 300)
         trace.launch(GEMM, at + 110, at + 150, 50)
+        trace.op("_compile.compile_inner (dynamo_timed)", at + 500, 40)
+        trace.op("backend_compile (dynamo_timed)", at + 510, 20)
 
 
 def _again(reason: str) -> RunFacts:
     first = Compilation("0/0", "net.py:7 forward", 3 * 10**9)
-    return RunFacts(compilations=[first, Compilation("0/1", "net.py:7 forward", 7 * 10**9, reason)])
+    return RunFacts(
+        compilations=[first, Compilation("0/1", "net.py:7 forward", 7 * 10**9, reason, backward_ns=2 * 10**9)]
+    )
 
 
 CASES = (
@@ -30,9 +34,9 @@ CASES = (
         _region,
         "fired",
         "net.py:7 forward was compiled again because of 0/0: tensor 'x' size mismatch",
-        readings={"Recompiles": 1, "Their time": 7 * 10**9},
+        readings={"Recompiles": 1, "Their time": 9 * 10**9, "Compiling in the recorded steps": 80_000},
         saving_ns=None,
-        says=("dynamic=True", "once, for 7.0 s"),
+        says=("dynamic=True", "once, for 9.0 s"),
         facts=_again("0/0: tensor 'x' size mismatch at index 0. expected 16, actual 8"),
     ),
     Case(

@@ -17,6 +17,7 @@ Read on:
 
 from __future__ import annotations
 
+from tb_dlprof_plugin.advice.compile_saving import compile_saving
 from tb_dlprof_plugin.advice.rule import EvidenceRow, Finding, Reading, Rule, RuleContext, Silent
 from tb_dlprof_plugin.metrics.amp_calls import compiled_calls
 from tb_dlprof_plugin.profile_view import ProfileView
@@ -24,6 +25,8 @@ from tb_dlprof_plugin.profile_view import ProfileView
 RULE = Rule(__name__, __doc__, confidence="high", severity="medium")
 
 _WITHOUT_INDUCTOR = ("eager", "aot_eager", "aot_eager_decomp_partition")
+_REPLAYING = ("reduce-overhead", "max-autotune")
+"""Modes with CUDA graphs."""
 _SHOWN = 10
 
 
@@ -57,7 +60,7 @@ def check(context: RuleContext) -> Finding | Silent:
         evidence=[EvidenceRow(one.place, None, None, "overview", "") for one in calls[:_SHOWN]],
         change=change,
         code=code,
-        saving="What compilation would save here was not measured; tb-dlprof try --only compile measures it.",
+        saving=compile_saving(context, graphs=first.mode in _REPLAYING),
     )
 
 

@@ -21,12 +21,22 @@ from __future__ import annotations
 import numpy as np
 
 from tb_dlprof_plugin.advice.rule import EvidenceRow, Finding, Need, Reading, Rule, RuleContext, Silent
+from tb_dlprof_plugin.advice.rules.idle_gpu.compiled_regions import compiled_regions
+from tb_dlprof_plugin.advice.rules.idle_gpu.host_phases import intersection, launching
+from tb_dlprof_plugin.advice.savings import Saving, shorter_step, with_doubt_of_step
+from tb_dlprof_plugin.advice.thresholds import SpeedupRange
+from tb_dlprof_plugin.model.intervals import union_of
 from tb_dlprof_plugin.model.lookup import rows_of_each
 from tb_dlprof_plugin.model.tree import inherit
-from tb_dlprof_plugin.names.compiled import COMPILED_REGION
+from tb_dlprof_plugin.names.compiled import COMPILED_REGION, is_generated
 from tb_dlprof_plugin.profile_view import ProfileView
+from tb_dlprof_plugin.simulation.change import Change
 
 RULE = Rule(__name__, __doc__, needs=(Need.COMPILATIONS, Need.SHAPES), confidence="medium", severity="low")
+
+
+LEFT = SpeedupRange(0.75, 0.96, 1.0)
+"""What code for one size takes of that for any size. Ours: from nothing up to a quarter of a small GPT's step."""
 
 
 def check(context: RuleContext) -> Finding | Silent:
@@ -56,7 +66,7 @@ def check(context: RuleContext) -> Finding | Silent:
         code="loader = DataLoader(dataset, batch_size=batch_size, drop_last=True)\n"
         if reason
         else "model = torch.compile(model)\n",
-        saving="What code for one size would save was not measured.",
+        saving=_saving(context, {one.compile_id for one in fixed}),
     )
 
 
@@ -64,6 +74,34 @@ def was_applied(base: ProfileView, candidate: ProfileView) -> str:
     """Less code for sizes that vary."""
     before, after = (sum(one.dynamic for one in view.profile.facts.compilations) for view in (base, candidate))
     return "fixed sizes" if candidate.profile.facts.compilations and after < before else ""
+
+
+def _saving(context: RuleContext, ids: set[str]) -> Saving | str:
+    view, calls, launches = context.view, context.profile.calls, context.profile.launches
+    if not context.profile.has_gpu:
+        return "The run used no GPU."
+    rows = compiled_regions(view, context.selection).launched
+    ops, strings = context.profile.ops, context.profile.strings
+    names = {strings[i] for i in ops.name[calls.op[view.selected_calls(context.selection)]].tolist()}
+    running = {name.removeprefix(COMPILED_REGION) for name in names if name.startswith(COMPILED_REGION)}
+    if not len(rows) or running - ids:
+        # A backward pass does not say whose it is.
+        return "No launches of this code alone were recorded."
+    launched = intersection(launching(view, context.selection).launching, union_of(calls, rows))
+    generated = context.profile.kernels_where(name=is_generated)[launches.kernel]
+
+    def change(left: float) -> Change:
+        return Change(cpu=launched, keep_cpu=left, gpu=np.where(generated, left, 1.0))
+
+    found = shorter_step(
+        context,
+        change(LEFT.high),
+        change(LEFT.expected),
+        change(LEFT.low),
+        f"Code for one size takes {100 * LEFT.low:.0f} to {100 * LEFT.high:.0f} % of the time to launch, and so do its "
+        "generated kernels.",
+    )
+    return with_doubt_of_step(context, found)
 
 
 def _sizes(context: RuleContext, ids: set[str]) -> dict[str, int]:
