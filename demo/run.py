@@ -36,7 +36,7 @@ OF_TESTS = {
     "gpt/compiled": "compiled/hook/gpt.default",
     "two_ranks": "ranks/recorded/ddp_slow_host",
 }
-"""Runs with memory and energy, one of torch.compile, and a job whose second rank is slow: name here, and folder in `tests/data`."""
+"""Runs with memory and energy, of torch.compile, and a job with a slow rank: name here, and folder in `tests/data`."""
 RECORDED_PAIR = ("recorded/resnet50/fp32", "recorded/resnet50/amp-fp16")
 """Base and candidate of the comparison that is opened first."""
 START_TIMEOUT_S = 120

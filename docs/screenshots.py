@@ -65,8 +65,8 @@ SETTLED = "document.querySelector('main h1') && !document.querySelector('[aria-b
 
 
 def runs(logdir: Path) -> int:
-    """The recorded runs, one with memory, one of two ranks, one with energy and one of torch.compile, in ``logdir``; returns the number of
-    profiles in the index."""
+    """The recorded runs, with memory, of two ranks, with energy and of torch.compile, in ``logdir``; returns how many
+    profiles the index has."""
     recorded = ROOT / "demo" / "recorded"
     events = sorted(recorded.rglob("events.out.tfevents.*"))
     for event in events:

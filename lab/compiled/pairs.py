@@ -2,6 +2,7 @@
 
     python lab/compiled/pairs.py record --out DIRECTORY [--seconds 500] [--only gpt_small.training,mlp.training]  # GPU
     python lab/compiled/pairs.py record --out DIRECTORY --tiny                                                  # CPU
+    python lab/compiled/pairs.py flops DIRECTORY
     python lab/compiled/pairs.py report DIRECTORY [--only gpt_small.training]
     python lab/compiled/pairs.py together --out DIRECTORY [--seconds 400]                                       # GPU
 
@@ -23,6 +24,7 @@ import contextlib
 import fcntl
 import importlib.util
 import json
+import math
 import os
 import selectors
 import shutil
@@ -643,6 +645,44 @@ def said_of(run: Path, variant: str) -> str:
     return "no recording"
 
 
+def flops(out: Path) -> None:
+    """Print in how many modules and passes products and convolutions of each variant have the FLOPs of the eager run."""
+    for eager in sorted(out.glob("*/eager/run")):
+        family = eager.parents[1]
+        known = _flops_of(eager)
+        for variant in ("default", "graphs", "hand", "graphed"):
+            if (run := family / variant / "run").is_dir():
+                # The first recording has the capture.
+                early = run.parent / "early"
+                found = _flops_of(early if early.is_dir() else run)
+                equal = sum(math.isclose(found.get(part, -1.0), value, rel_tol=1e-6) for part, value in known.items())
+                print(f"{family.name:20s} {variant:10s} {equal} of {len(known)}")
+
+
+def _flops_of(recording: Path) -> dict[tuple[str, bool], float]:
+    """FLOPs of the last step by module and whether it is the backward pass; NaN where those of a call are unknown."""
+    from tb_dlprof_plugin.analysis import analyze_trace
+    from tb_dlprof_plugin.metrics.flops import matrix_calls
+    from tb_dlprof_plugin.model.profile import Role
+    from tb_dlprof_plugin.profile_view import ProfileView
+    from tb_dlprof_plugin.store.logdir import read_profiles
+
+    if recording.name == "early":
+        # Of this package, not of the one that recorded.
+        profile = analyze_trace(max(recording.glob("*.pt.trace.json.gz"), key=lambda path: path.stat().st_size))
+    else:
+        profile = read_profiles(max(recording.glob("*.tb_dlprof")))[0].profile
+    view = ProfileView(profile)
+    last = view.selection().last
+    ops, strings, found = view.profile.ops, view.profile.strings, matrix_calls(view, view.selection(last, last))
+    sums: dict[tuple[str, bool], float] = {}
+    for op, work in zip(view.profile.calls.op[found.call].tolist(), found.flops.tolist(), strict=True):
+        if module := strings[ops.module[op]]:
+            part = (module, bool(ops.role[op] == Role.BACKWARD))
+            sums[part] = sums.get(part, 0.0) + (work if work >= 0 else math.nan)
+    return sums
+
+
 def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -655,6 +695,8 @@ def main() -> None:
     command = commands.add_parser("report")
     command.add_argument("out", type=Path)
     command.add_argument("--only", default="")
+    command = commands.add_parser("flops")
+    command.add_argument("out", type=Path)
     command = commands.add_parser("together")
     command.add_argument("--out", type=Path, required=True)
     command.add_argument("--seconds", type=float, default=400)
@@ -674,6 +716,9 @@ def main() -> None:
         return
     if given.command == "work-together":
         work_together(given.family, given.out, given.tiny)
+        return
+    if given.command == "flops":
+        flops(given.out)
         return
     if given.command == "together":
         together(given.out.resolve(), given.tiny, given.seconds)
