@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 import numpy as np
+import numpy.typing as npt
 
 from tb_dlprof_plugin.model.profile import Floats, Ints
 
+_T = TypeVar("_T", bound=np.generic)
 _ROOM = 2**62
 _PART = 2**16
 
@@ -41,7 +45,7 @@ def distinct(column: Ints) -> Ints:
     return np.flatnonzero(seen)
 
 
-def sorted_values(values: Ints) -> Ints:
+def sorted_values(values: npt.NDArray[_T]) -> npt.NDArray[_T]:
     """The sorted distinct values of times or keys. ``numpy.unique`` puts them into a table of hashes first, which takes
     ten times as long where most differ."""
     ordered = np.sort(values)
