@@ -20,9 +20,13 @@ from tb_dlprof_plugin.trial.inside.remedy import Remedy
 from tb_dlprof_plugin.trial.interruption import one_interrupt
 from tb_dlprof_plugin.trial.isolation import Isolation
 from tb_dlprof_plugin.trial.measuring import Listener
-from tb_dlprof_plugin.trial.search import Search
+from tb_dlprof_plugin.trial.search import Search, by_gain
 from tb_dlprof_plugin.trial.trial_runs import Record, TrialRuns, WaitForAnalyses
 from tb_dlprof_plugin.trial.variant import Laboratory, VariantError, scratch_folder
+
+_LEAST_EXPECTED = 0.1
+_SHARE_OF_RECORDING = 0.25
+"""Of the budget, at most, that is kept for recordings."""
 
 
 class TrialError(VisibleMessage):
@@ -83,11 +87,12 @@ class Trial:
         result = TrialResult(command=list(self._command))
         with one_interrupt() as hold_interrupts:
             laboratory = Laboratory(self._line, scratch_folder(), INJECTED, self._isolation)
-            search = Search(laboratory, Bench(precision), began + budget_s, self._listener)
+            search = Search(laboratory, Bench(precision), budget_s, self._listener)
             try:
                 self._measure(search, result, candidates)
             except KeyboardInterrupt:
                 result.interrupted = True
+                result.best = search.best()
             except VariantError as error:
                 self.failed = True
                 search.notes.append(f"{self._script} cannot be tried: {error}.")
@@ -95,9 +100,11 @@ class Trial:
                 hold_interrupts()
                 laboratory.close()
                 self._runs.remove_empty()
-            measured = [row.before_ms for row in search.rows if row.before_ms is not None]
+            measured = [row.before_ms for row in (*search.rows, *search.sets) if row.before_ms is not None]
             result.baseline_ms = sorted(measured)[len(measured) // 2] if measured else result.baseline_ms
-            result.rows, result.sets, result.notes = search.rows, search.sets, search.notes
+            result.rows = sorted(search.rows, key=by_gain)
+            result.sets = [row for row in search.sets if row.gain_percent is not None]
+            result.notes = search.notes
             result.seconds = time.monotonic() - began
             _write_patch(self._command, result.best)
             self._runs.store(result)
@@ -110,12 +117,7 @@ class Trial:
         ready = search.start_baseline()
         result.baseline_ms = search.baseline_step_ms
         result.device = ready.gpu or "CPU"
-        recording = time.monotonic()
-        view = self._runs.record(search.laboratory, "baseline", ())
-        # The budget is for measurements.
-        search.deadline_s += time.monotonic() - recording
-        search.measure_seed()
-        facts = facts_of(view, ready)
+        facts = facts_of(None, ready)
         tried, left_out = [], []
         for one in candidates:
             why = one.why_not(facts)
@@ -123,14 +125,44 @@ class Trial:
                 tried.append(one)
             else:
                 left_out.append(TriedRemedy(remedy=one.name, title=one.title, not_tried=why, code=one.code()))
-        result.best = search.run(tried, _forecasts(view, tried))
-        search.rows += left_out
+        search.forecasts = _forecasts(self._runs.earlier(), tried)
+        known = forecast_record.usual_gains(result.device)
+        expected = {
+            one.name: _expected(one.usual(facts), search.forecasts.get(one.name, known.get(one.name))) for one in tried
+        }
+        recording_s = self._runs.seconds(search.start_s)
+        kept_s = recording_s if recording_s < _SHARE_OF_RECORDING * search.budget_s else 0.0
+        search.deadline_s -= kept_s
+        try:
+            result.best = search.run(tried, expected)
+        finally:
+            search.rows += left_out
+        search.deadline_s += kept_s
         search.end()
-        for row in (*search.rows, *search.sets):
-            if row.gain_percent is not None and self._runs.wants(row.is_gain):
-                remedies = [make(name) for name in row.remedy.split("+")]
-                if self._runs.record(search.laboratory, row.remedy, remedies) is not None:
-                    row.run = self._runs.path_of(row.remedy)
+        self._record(search, recording_s, tried)
+
+    def _record(self, search: Search, each_s: float, tried: Sequence[Remedy]) -> None:
+        """Record the baseline, then gains, the largest first, as long as the budget lasts."""
+        assert search.laboratory is not None
+        wanted = sorted((*search.sets, *search.rows), key=by_gain)
+        names = [row.remedy for row in wanted if row.gain_percent is not None and self._runs.wants(row.is_gain)]
+        left_out = []
+        for name in ["baseline", *names] if each_s else []:
+            if search.left_s < each_s:
+                left_out.append(name)
+                continue
+            remedies = [] if name == "baseline" else [make(one) for one in name.split("+")]
+            view = self._runs.record(search.laboratory, name, remedies)
+            if view is not None and name == "baseline":
+                forecasts = _forecasts(view, tried)
+                for row in search.rows:
+                    row.forecast_percent = forecasts.get(row.remedy, row.forecast_percent)
+            elif view is not None:
+                next(row for row in wanted if row.remedy == name).run = self._runs.path_of(name)
+        if left_out:
+            search.notes.append(
+                f"Not recorded within the budget, with about {each_s:.0f} s each: {', '.join(left_out)}."
+            )
 
 
 def _forecasts(view: ProfileView | None, remedies: Sequence[Remedy]) -> dict[str, float]:
@@ -143,6 +175,11 @@ def _forecasts(view: ProfileView | None, remedies: Sequence[Remedy]) -> dict[str
             by_rule[item.rule] = max(by_rule.get(item.rule, 0.0), item.saving.percent)
     found = {one.name: max((by_rule[rule] for rule in one.rules if rule in by_rule), default=None) for one in remedies}
     return {name: value for name, value in found.items() if value is not None}
+
+
+def _expected(usual: float, known: float | None) -> float:
+    """Percent; what helped no other script is still put together with the rest, unless it usually costs."""
+    return usual if known is None else max(known, _LEAST_EXPECTED) if usual > 0 else known
 
 
 def _write_patch(command: Sequence[str], best: BestSet) -> None:

@@ -17,6 +17,7 @@ _FEWEST_BLOCKS = 2
 class ActivationCheckpointing(Remedy):
     name = "activation_checkpointing"
     title = "Repeated blocks compute their activations again"
+    usual_percent = -20.0
     rules = ("batch_size",)
     changes = Changes.NOTHING
     may_change = "Nothing: random numbers of dropout are drawn again as before. Steps take longer and need less memory."
@@ -57,28 +58,37 @@ class ActivationCheckpointing(Remedy):
 class NoCheckpointing(Remedy):
     name = "no_checkpointing"
     title = "Activations are kept, not computed again"
+    usual_percent = 20.0
     rules = ("recomputation",)
     changes = Changes.NOTHING
     may_change = "Nothing; steps need more memory."
     group = "checkpointing"
+    in_running_process = True
 
     def __init__(self) -> None:
         self._calls = 0
 
     def on_import(self, hooks: TrialHooks) -> None:
+        """What `checkpoint` calls is replaced: a script may hold the function itself."""
         import torch.utils.checkpoint as module
 
-        def keep(original: Any) -> Any:
-            def checkpoint(function: Any, *args: Any, **kwargs: Any) -> Any:
+        class Kept:
+            """In the place of the autograd function of reentrant checkpoints."""
+
+            @staticmethod
+            def apply(function: Any, preserve: bool, *args: Any) -> Any:
                 self._calls += 1
-                for setting in ("use_reentrant", "context_fn", "determinism_check", "debug", "preserve_rng_state",
-                                "early_stop"):  # fmt: skip
-                    kwargs.pop(setting, None)
-                return function(*args, **kwargs)
+                return function(*args)
 
-            return checkpoint
+        def keep(original: Any) -> Any:
+            def around(*args: Any, **kwargs: Any) -> Any:
+                self._calls += 1
+                yield
 
-        hooks.replace(module, "checkpoint", keep)
+            return around
+
+        hooks.set(module, "CheckpointFunction", Kept)
+        hooks.replace(module, "_checkpoint_without_reentrant_generator", keep)
 
     def no_effect(self) -> str | None:
         return None if self._calls else "The script does not call torch.utils.checkpoint."

@@ -52,6 +52,7 @@ class FrozenGarbage(Remedy):
 class NoEmptyCache(Remedy):
     name = "no_empty_cache"
     title = "The allocator's cache is not emptied"
+    usual_percent = 2.0
     rules = ("allocator_churn",)
     changes = Changes.NOTHING
     may_change = "Nothing; the process keeps memory of the GPU that it has freed."

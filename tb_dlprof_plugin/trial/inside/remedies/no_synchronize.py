@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 class NoSynchronize(Remedy):
     name = "no_synchronize"
     title = "No torch.cuda.synchronize() in the loop"
+    usual_percent = 3.0
     rules = ("synchronising_calls",)
     changes = Changes.NOTHING
     may_change = (
