@@ -28,7 +28,7 @@ from tb_dlprof_plugin.trial import forecast_record
 from tb_dlprof_plugin.trial.inside.remedies import classes, make
 from tb_dlprof_plugin.trial.inside.remedy import Remedy
 from tb_dlprof_plugin.trial.isolation import Isolation, IsolationError, IsolationKind, choose
-from tb_dlprof_plugin.trial.search import BUDGET_USED
+from tb_dlprof_plugin.trial.measuring import BUDGET_USED
 from tb_dlprof_plugin.trial.statistics import Gain
 from tb_dlprof_plugin.trial.trial import Trial, TrialError
 from tb_dlprof_plugin.trial.trial_runs import Record

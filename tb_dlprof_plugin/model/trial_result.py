@@ -98,6 +98,7 @@ class TrialResult(msgspec.Struct, kw_only=True):
         sets: the combinations that were run.
         seeds_differ: what a baseline with another seed differs by, in one sentence: the yardstick of the verdicts.
         seconds: of the whole experiment.
+        first_step_s: of it, before the script's first step ended, with which the budget begins.
         notes: sentences on what the reader has to know: a protection that is missing, processes that took turns.
     """
 
@@ -112,6 +113,7 @@ class TrialResult(msgspec.Struct, kw_only=True):
     best: BestSet = msgspec.field(default_factory=BestSet)
     seeds_differ: str = ""
     seconds: float = 0.0
+    first_step_s: float | None = None
     interrupted: bool = False
     notes: list[str] = []
 

@@ -116,7 +116,9 @@ class Bench:
         """
         until = self._clock() + seconds
         ratios: list[float] = []
-        a_s, b_s, peak = [], [], None
+        a_s: list[float] = []
+        b_s: list[float] = []
+        peak = None
         found = gain(ratios)
         while True:
             began = self._clock()

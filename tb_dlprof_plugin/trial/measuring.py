@@ -319,7 +319,9 @@ class Measuring:
             if not found:
                 raise VariantError("the unchanged script failed when its steps were compared")
             # Its start is that of the process that has answered.
-            self._yardsticks[self.host.starts] = _Yardstick(found[0], tuple(found[1:2]), (found[2:] or [None])[0])
+            self._yardsticks[self.host.starts] = _Yardstick(
+                found[0], tuple(found[1:2]), found[2] if len(found) > 2 else None
+            )
         return self._yardsticks[self.host.starts]
 
     def _failed(self, row: TriedRemedy, error: VariantError) -> None:

@@ -67,6 +67,7 @@ class Trial:
         self._command, self._line, self._script = command, line, script
         self._isolation, self._listener = isolation, listener
         self.failed = False
+        self._began_s = 0.0
         name = f"{script.removesuffix('.py')}_try"
         try:
             self._runs = TrialRuns(logdir, name, record, wait_for_analyses, listener.phase)
@@ -83,7 +84,7 @@ class Trial:
             budget_s: seconds of all measurements.
             precision: percent, half of the interval at which a measurement ends.
         """
-        began = time.monotonic()
+        self._began_s = began = time.monotonic()
         result = TrialResult(command=list(self._command))
         with one_interrupt() as hold_interrupts:
             laboratory = Laboratory(self._line, scratch_folder(), INJECTED, self._isolation)
@@ -117,6 +118,7 @@ class Trial:
         ready = search.start_baseline()
         result.baseline_ms = search.baseline_step_ms
         result.device = ready.gpu or "CPU"
+        result.first_step_s = max(search.deadline_s - search.budget_s - self._began_s, 0.0)
         facts = facts_of(None, ready)
         tried, left_out = [], []
         for one in candidates:
