@@ -5,7 +5,8 @@
 First `try` on each script with all remedies; then the sets of `unseen.BY_HAND`, and the one that `try` has found, in
 processes of their own that start together and are timed one after the other, those of two scripts at a time. A short
 table comes last: gain by hand and of the set of `try` on the same clock, their ratio, and seconds from the script's
-first step to the end. $OUT/in_a_minute.json has all; ``--record`` leaves the first script's runs there, too.
+first step to the end. $OUT/in_a_minute.json has all; with ``--record`` $OUT/tried.tar.gz has the recorded run of the
+first script, whose budget is not kept: a recording comes after the rest.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -99,8 +102,11 @@ def main() -> None:
     results: dict[str, dict[str, Any]] = {}
     for number, name in enumerate(names):
         if time.monotonic() < until - chosen.budget:
-            record = out / "runs" if chosen.record and number == 0 else None
-            results[name] = tried(name, chosen.budget, record)
+            with tempfile.TemporaryDirectory() as logdir:
+                record = Path(logdir) if chosen.record and number == 0 else None
+                results[name] = tried(name, chosen.budget, record)
+                if record is not None:
+                    shutil.make_archive(str(out / "tried"), "gztar", logdir)
             (out / "in_a_minute.json").write_text(json.dumps(results))
     done = list(results)
     for first in range(0, len(done), 2):

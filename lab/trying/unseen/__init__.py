@@ -1,4 +1,4 @@
-"""Scripts that were written after the rules of the search: what `tb-dlprof try` finds in a minute, and what a grid does.
+"""Scripts that were written after the rules of the search of `tb-dlprof try`.
 
 Each has the sets that an expert would measure by hand, of which the best counts. `HELD_OUT` is opened last.
 """
