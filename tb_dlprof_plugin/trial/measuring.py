@@ -31,6 +31,8 @@ _ROOM = 1.5
 """Times the memory that a process should need."""
 _LEAST_CHECKED, _SHARE_OF_CHECK = 3, 0.02
 """Steps, and the share of the budget that they may take each time."""
+_SLOW = 2.5
+"""Times the unchanged step."""
 GRACE_S = 6.0
 """After the end of the budget, in which a block of steps may end."""
 BUDGET_USED = "The budget was used before its turn: give a larger --budget, or --continue."
@@ -38,6 +40,10 @@ BUDGET_USED = "The budget was used before its turn: give a larger --budget, or -
 
 class Listener(Protocol):
     """Receives the progress of a trial."""
+
+    def started(self, budget_s: float, left_s: float) -> None:
+        """The script has made its first steps, and the budget runs."""
+        ...
 
     def phase(self, text: str) -> None:
         """Something begins that takes seconds."""
@@ -57,6 +63,7 @@ class _Yardstick:
     """The unchanged steps in a running process: as they were, with another seed, and once more."""
 
     baseline: Checks
+    step_s: float
     seeds: tuple[Checks, ...]
     repeated: Checks | None = None
 
@@ -131,6 +138,7 @@ class Measuring:
         self.start_s = self.clock() - began
         first = self.ready[0]
         self.deadline_s = (first.first_step_s or self.clock()) + self.budget_s
+        self.listener.started(self.budget_s, self.left_s)
         if first.world_size == 1:
             self.host, self.baseline = process, Switched(process)
         else:
@@ -211,7 +219,7 @@ class Measuring:
         """
         self.listener.phase(name_of(candidates))
         switched = isinstance(variant, Switched)
-        yardstick = self._of_host() if switched else _Yardstick(self.ready[0].checks, tuple(self._seeds))
+        yardstick = self._of_host() if switched else _Yardstick(self.ready[0].checks, math.inf, tuple(self._seeds))
         try:
             if not variant.alive:
                 if self.bench.exclusive and not switched:
@@ -295,6 +303,12 @@ class Measuring:
             return
         fill(row, measured)
 
+    def is_slow(self, ready: Ready) -> bool:
+        """Whether the compared steps of a variant took so much longer that measuring it would waste the budget."""
+        if self.host is None or self.host.starts not in self._yardsticks:
+            return False
+        return ready.step_s > _SLOW * self._yardsticks[self.host.starts].step_s
+
     def end_host(self) -> None:
         """End the process in which remedies are switched; the next turn in it starts another one. Never raises."""
         if self._process is not None:
@@ -315,12 +329,15 @@ class Measuring:
             found = []
             for seed in (0, _OTHER_SEED, 0):
                 with contextlib.suppress(VariantError):
-                    found.append(self.host.check((), seed, self.checked_steps, self.start_timeout_s).checks)
+                    found.append(self.host.check((), seed, self.checked_steps, self.start_timeout_s))
             if not found:
                 raise VariantError("the unchanged script failed when its steps were compared")
             # Its start is that of the process that has answered.
             self._yardsticks[self.host.starts] = _Yardstick(
-                found[0], tuple(found[1:2]), found[2] if len(found) > 2 else None
+                found[0].checks,
+                min(one.step_s for one in found),
+                tuple(one.checks for one in found[1:2]),
+                found[2].checks if len(found) > 2 else None,
             )
         return self._yardsticks[self.host.starts]
 

@@ -91,6 +91,7 @@ class Ready:
         peak_bytes: the most that tensors held in a step.
         measures_kernels: whether its first steps choose kernels by their time, so that nothing may run next to them.
         first_step_s: when the first step ended, of the monotonic clock.
+        step_s: of the compared steps, the middle one's time on the CPU.
         failed: the error of a remedy that was switched on in the running process.
     """
 
@@ -112,6 +113,7 @@ class Ready:
     peak_bytes: int | None = None
     measures_kernels: bool = False
     first_step_s: float = 0.0
+    step_s: float = 0.0
     failed: str = ""
 
 

@@ -35,8 +35,9 @@ _CONFIRMED_MORE = 1.25
 _SLOW_START_S, _CPUS_IN_BACKGROUND = 8.0, 8
 """From which on fresh processes start while sets are compared, where there are so many CPUs."""
 _WITHOUT_IT = "The best set is as fast without it."
+_SLOWER = "Its first steps take much longer."
 _NO_MORE = "The best set is no faster with it."
-_ONE_PROCESS = "in one process, with the remedies switched on and off: a larger --budget confirms it in fresh ones"
+ONE_PROCESS = "in one process, with the remedies switched on and off: a larger --budget confirms it in fresh ones"
 
 Chunk = tuple[Remedy, ...]
 
@@ -155,7 +156,11 @@ class Search(Measuring):
         row, variant = self._new_row(larger), self.variant(larger)
         ready = self.checked(row, larger, variant)
         variant.end()
-        if ready is not None and row.verdict not in OTHER_TRAININGS:
+        if ready is not None and self.is_slow(ready):
+            if len(chunk) == 1:
+                self._note(chunk[0], stopped=_SLOWER)
+                return base
+        elif ready is not None and row.verdict not in OTHER_TRAININGS:
             for one in larger:
                 if one.name in ready.no_effect:
                     self._note(one, no_effect=ready.no_effect[one.name])
@@ -206,7 +211,7 @@ class Search(Measuring):
     def _add(self, others: Sequence[Remedy]) -> None:
         """Add, or put in the place of another one of its group, what makes the chosen set better."""
         done = {row.remedy for row in self.rows if row.no_effect or row.error or row.verdict in OTHER_TRAININGS}
-        done |= {row.remedy for row in self.rows if row.stopped == _WITHOUT_IT}
+        done |= {row.remedy for row in self.rows if row.stopped in (_WITHOUT_IT, _SLOWER)}
         for one in others:
             if one.name in done or not self.switches([one]) or one.changes is Changes.TRAINING:
                 continue
@@ -304,7 +309,7 @@ class Search(Measuring):
                     return
         if self._chosen and not self._row(self._chosen).is_gain and self.left_s > self.look_s:
             row = self._measure_set(self._chosen, max(self.left_s, self.look_s), 0.0)
-            row.stopped = _ONE_PROCESS if self.laboratory is not None and self.host is not None else row.stopped
+            row.stopped = ONE_PROCESS if self.laboratory is not None and self.host is not None else row.stopped
 
     def _forget_larger(self) -> None:
         """Of sets that have what the best one does not need."""

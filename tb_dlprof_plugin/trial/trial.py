@@ -11,7 +11,7 @@ from tb_dlprof_plugin.capture.launcher.protocol import INJECTED
 from tb_dlprof_plugin.model.trial_result import BestSet, TrialResult, TriedRemedy
 from tb_dlprof_plugin.model.visible import VisibleMessage
 from tb_dlprof_plugin.profile_view import ProfileView
-from tb_dlprof_plugin.trial import forecast_record
+from tb_dlprof_plugin.trial import forecast_record, kept_result
 from tb_dlprof_plugin.trial.edit import Edit, ScriptSource
 from tb_dlprof_plugin.trial.experiment import Bench
 from tb_dlprof_plugin.trial.facts import facts_of
@@ -41,7 +41,7 @@ class Trial:
         line: what starts it.
         script: its name.
         logdir: TensorBoard's log directory for the runs.
-        record: which remedies become runs.
+        record: which remedies become runs, also after the end of the budget; None: gains, as far as it lasts.
         isolation: where the writes of the script go.
         listener: of the progress.
         wait_for_analyses: of a recorded run.
@@ -59,30 +59,37 @@ class Trial:
         line: Sequence[str],
         script: str,
         logdir: Path,
-        record: Record,
+        record: Record | None,
         isolation: Isolation,
         listener: Listener,
         wait_for_analyses: WaitForAnalyses,
     ) -> None:
         self._command, self._line, self._script = command, line, script
         self._isolation, self._listener = isolation, listener
-        self.failed = False
+        self.failed, self._records_all = False, record is not None
         self._began_s = 0.0
         name = f"{script.removesuffix('.py')}_try"
         try:
-            self._runs = TrialRuns(logdir, name, record, wait_for_analyses, listener.phase)
+            self._runs = TrialRuns(logdir, name, record or Record.gains, wait_for_analyses, listener.phase)
         except OSError as error:
             raise TrialError(
                 f"{logdir / name} cannot be written ({error.strerror}); choose another --logdir, or --record none"
             ) from None
 
-    def run(self, candidates: Sequence[Remedy], budget_s: float, precision: float) -> TrialResult:
+    def run(
+        self,
+        candidates: Sequence[Remedy],
+        budget_s: float,
+        precision: float,
+        earlier: TrialResult | None = None,
+    ) -> TrialResult:
         """Measure all; Ctrl-C ends it with what is known by then.
 
         Args:
             candidates: the remedies.
             budget_s: seconds of all measurements.
             precision: percent, half of the interval at which a measurement ends.
+            earlier: a result to go on with: what was measured is not measured again.
         """
         self._began_s = began = time.monotonic()
         result = TrialResult(command=list(self._command))
@@ -90,7 +97,7 @@ class Trial:
             laboratory = Laboratory(self._line, scratch_folder(), INJECTED, self._isolation)
             search = Search(laboratory, Bench(precision), budget_s, self._listener)
             try:
-                self._measure(search, result, candidates)
+                self._measure(search, result, candidates, earlier)
             except KeyboardInterrupt:
                 result.interrupted = True
                 result.best = search.best()
@@ -109,17 +116,25 @@ class Trial:
             result.seconds = time.monotonic() - began
             _write_patch(self._command, result.best)
             self._runs.store(result)
+            if any(row.quads for row in (*result.rows, *result.sets)):
+                kept_result.keep(result, self._isolation.folder)
             torch_version = search.ready[0].torch_version if search.ready else ""
             forecast_record.add(result, torch_version, time.strftime("%Y-%m-%d"))
         return result
 
-    def _measure(self, search: Search, result: TrialResult, candidates: Sequence[Remedy]) -> None:
+    def _measure(
+        self, search: Search, result: TrialResult, candidates: Sequence[Remedy], earlier: TrialResult | None
+    ) -> None:
         self._listener.phase(self._isolation.sentence)
         ready = search.start_baseline()
         result.baseline_ms = search.baseline_step_ms
         result.device = ready.gpu or "CPU"
         result.first_step_s = max(search.deadline_s - search.budget_s - self._began_s, 0.0)
         facts = facts_of(None, ready)
+        first: list[str] = []
+        if earlier is not None and earlier.device == result.device:
+            search.rows = [row for row in earlier.rows if row.gain_percent is not None or row.no_effect or row.error]
+            search.sets, first = earlier.sets, earlier.best.remedies
         tried, left_out = [], []
         for one in candidates:
             why = one.why_not(facts)
@@ -133,12 +148,14 @@ class Trial:
             one.name: _expected(one.usual(facts), search.forecasts.get(one.name, known.get(one.name))) for one in tried
         }
         recording_s = self._runs.seconds(search.start_s)
-        kept_s = recording_s if recording_s < _SHARE_OF_RECORDING * search.budget_s else 0.0
+        fits = not self._records_all and recording_s < _SHARE_OF_RECORDING * search.budget_s
+        kept_s = recording_s if fits else 0.0
         search.deadline_s -= kept_s
         try:
-            result.best = search.run(tried, expected)
+            result.best = search.run(tried, expected, first)
         finally:
-            search.rows += left_out
+            known_rows = {row.remedy for row in search.rows}
+            search.rows += [row for row in left_out if row.remedy not in known_rows]
         search.deadline_s += kept_s
         search.end()
         self._record(search, recording_s, tried)
@@ -150,7 +167,7 @@ class Trial:
         names = [row.remedy for row in wanted if row.gain_percent is not None and self._runs.wants(row.is_gain)]
         left_out = []
         for name in ["baseline", *names] if each_s else []:
-            if search.left_s < each_s:
+            if search.left_s < each_s and not self._records_all:
                 left_out.append(name)
                 continue
             remedies = [] if name == "baseline" else [make(one) for one in name.split("+")]

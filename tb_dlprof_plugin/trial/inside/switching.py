@@ -7,7 +7,9 @@ resumes it at the end of each step of the script, `try_step` calls the step itse
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
+import statistics
 import sys
 import time
 from collections.abc import Callable, Generator, Sequence
@@ -100,16 +102,19 @@ class Switcher:
         self.batches.again()
         self._switch(tuple(names))
         observation = TrialObservation()
+        ends_s = [time.perf_counter()]
         try:
             for _ in range(steps):
                 skipped = 0 if self._on is None else self._on.skipped_steps
                 yield from self._steps(1)
                 more = 0 if self._on is None else self._on.skipped_steps - skipped
                 observation.step(self.left_out() or more > 0)
+                ends_s.append(time.perf_counter())
         finally:
             observation.stop()
             self.batches.as_they_come()
         ready = Ready(os.getpid(), checks=observation.checks(), since_start_s=time.perf_counter() - began)
+        ready.step_s = statistics.median(after - before for before, after in itertools.pairwise(ends_s))
         if self._on is not None:
             ready.no_effect, ready.codes = self._on.no_effect(), self._on.codes()
         ready.failed = self._failure()
