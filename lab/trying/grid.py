@@ -56,8 +56,8 @@ def grid_of(script: Script, remedies: tuple[str, ...], until: float) -> list[dic
     measured = sorted((row for row in rows if "step_ms" in row), key=lambda row: float(row["step_ms"]))
     again = [*measured[:3], *(row for row in measured[3:] if not row["remedies"])]
     if again and time.monotonic() < until:
-        sets = [(script.path, row["remedies"]) for row in again]
-        for row, second in zip(again, measure_together(sets), strict=True):
+        second_time = measure_together([(script.path, row["remedies"]) for row in again])
+        for row, second in zip(again, second_time, strict=True):
             row["again_ms"] = second.get("step_ms")
     return rows
 

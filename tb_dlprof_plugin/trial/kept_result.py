@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
 from tb_dlprof_plugin.model.trial_result import TrialResult, decode_trial, encode_trial
 from tb_dlprof_plugin.model.visible import VisibleMessage
+from tb_dlprof_plugin.model.whole_file import whole_file
 from tb_dlprof_plugin.trial.forecast_record import record_path
 
 
@@ -26,9 +26,8 @@ def keep(result: TrialResult, folder: str) -> None:
     with contextlib.suppress(OSError):
         path = _path(result.command, folder)
         path.parent.mkdir(parents=True, exist_ok=True)
-        new = path.with_suffix(f".{os.getpid()}")
-        new.write_bytes(_state_of(result.command, folder).encode() + b"\n" + encode_trial(result))
-        new.replace(path)
+        with whole_file(path) as file:
+            file.write(_state_of(result.command, folder).encode() + b"\n" + encode_trial(result))
 
 
 def kept(command: Sequence[str], folder: str) -> TrialResult:

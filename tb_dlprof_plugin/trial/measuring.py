@@ -12,6 +12,7 @@ from typing import Protocol
 from tb_dlprof_plugin.model.trial_result import TriedRemedy
 from tb_dlprof_plugin.trial.experiment import Bench, Measured, Turns, least_s, look_s
 from tb_dlprof_plugin.trial.inside.remedy import Changes, Remedy, environment_of
+from tb_dlprof_plugin.trial.loading import Loading
 from tb_dlprof_plugin.trial.protocol import Checks, Ready
 from tb_dlprof_plugin.trial.statistics import LEAST_QUADS, WORTH, Gain
 from tb_dlprof_plugin.trial.switched import CHECKED, Host, Switched
@@ -66,6 +67,7 @@ class _Yardstick:
     step_s: float
     seeds: tuple[Checks, ...]
     repeated: Checks | None = None
+    loading: Loading | None = None
 
 
 @dataclass
@@ -303,6 +305,10 @@ class Measuring:
             return
         fill(row, measured)
 
+    def loading(self) -> Loading | None:
+        """What a step waits for batches; None without a DataLoader. Raises VariantError: the steps fail."""
+        return None if self.host is None else self._of_host().loading
+
     def is_slow(self, ready: Ready) -> bool:
         """Whether the compared steps of a variant took so much longer that measuring it would waste the budget."""
         if self.host is None or self.host.starts not in self._yardsticks:
@@ -338,6 +344,7 @@ class Measuring:
                 min(one.step_s for one in found),
                 tuple(one.checks for one in found[1:2]),
                 found[2].checks if len(found) > 2 else None,
+                Loading(*found[0].loading) if found[0].loading else None,
             )
         return self._yardsticks[self.host.starts]
 

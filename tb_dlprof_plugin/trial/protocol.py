@@ -92,6 +92,7 @@ class Ready:
         measures_kernels: whether its first steps choose kernels by their time, so that nothing may run next to them.
         first_step_s: when the first step ended, of the monotonic clock.
         step_s: of the compared steps, the middle one's time on the CPU.
+        loading: what a step waits for batches, as `trial.loading.Loading`; [] without a DataLoader.
         failed: the error of a remedy that was switched on in the running process.
     """
 
@@ -114,6 +115,7 @@ class Ready:
     measures_kernels: bool = False
     first_step_s: float = 0.0
     step_s: float = 0.0
+    loading: list[float] = field(default_factory=list)
     failed: str = ""
 
 

@@ -11,12 +11,14 @@ another one needs, as a half precision needs the memory format channels last.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tb_dlprof_plugin.model.trial_result import BestSet, TriedRemedy
 from tb_dlprof_plugin.trial.experiment import LOOK, Turns
 from tb_dlprof_plugin.trial.inside.remedy import Changes, Remedy, one_of_each_group
+from tb_dlprof_plugin.trial.loading import workers_needed
 from tb_dlprof_plugin.trial.measuring import BUDGET_USED, Measuring, name_of
 from tb_dlprof_plugin.trial.statistics import WORTH
 from tb_dlprof_plugin.trial.variant import Variant, VariantError
@@ -38,6 +40,8 @@ _WITHOUT_IT = "The best set is as fast without it."
 _SLOWER = "Its first steps take much longer."
 _NO_MORE = "The best set is no faster with it."
 ONE_PROCESS = "in one process, with the remedies switched on and off: a larger --budget confirms it in fresh ones"
+
+_WORKERS_GROUP = "loader_workers"
 
 Chunk = tuple[Remedy, ...]
 
@@ -77,8 +81,9 @@ class Search(Measuring):
         Raises:
             VariantError: the unchanged script fails.
         """
-        self.expected = expected
-        ordered = sorted(candidates, key=lambda one: -self._expects(one))
+        self.expected = {**expected, **self._workers(candidates)}
+        known = {row.remedy for row in self.rows if row.no_effect}
+        ordered = sorted((one for one in candidates if one.name not in known), key=lambda one: -self._expects(one))
         likely = [one for one in ordered if one.name in first] if first else self._likely(ordered)
         self.kept_s = self._confirmation_s()
         try:
@@ -128,6 +133,28 @@ class Search(Measuring):
         """End all processes. Never raises."""
         self.end_fresh()
         self.end_host()
+
+    def _workers(self, candidates: Sequence[Remedy]) -> dict[str, float]:
+        """What remedies of the number of DataLoader workers are expected to gain: only the one that is needed is
+        tried."""
+        of_workers = [one for one in candidates if one.group == _WORKERS_GROUP]
+        if self.host is None or not of_workers:
+            return {}
+        loading = self.loading()
+        cpu_count = self.ready[0].cpu_count if self.ready else os.cpu_count() or 1
+        needed = None if loading is None else workers_needed(loading, cpu_count)
+        if loading is None:
+            why = "The script makes no DataLoader."
+        elif needed is None:
+            why = f"A step waits {1e3 * loading.wait_s:.2g} of {1e3 * loading.step_s:.2g} ms for its batch."
+        else:
+            why = f"By the loader's own times {needed[0]} are needed."
+        for one in of_workers:
+            if needed is None or one.name != f"{_WORKERS_GROUP}_{needed[0]}":
+                self._note(one, no_effect=why)
+            else:
+                self.forecasts = {**self.forecasts, one.name: needed[1]}
+        return {} if needed is None else {f"{_WORKERS_GROUP}_{needed[0]}": needed[1]}
 
     def _expects(self, one: Remedy) -> float:
         return self.expected.get(one.name, one.usual_percent)

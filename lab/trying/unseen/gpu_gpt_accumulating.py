@@ -10,6 +10,8 @@ WIDTH, DEPTH, HEADS, LENGTH, VOCABULARY, BATCH, ADDED = 768, 8, 12, 512, 8192, 8
 
 
 class Attention(nn.Module):
+    mask: torch.Tensor
+
     def __init__(self) -> None:
         super().__init__()
         self.qkv, self.out = nn.Linear(WIDTH, 3 * WIDTH), nn.Linear(WIDTH, WIDTH)

@@ -24,16 +24,16 @@ _SETTINGS = ("num_workers", "pin_memory", "prefetch_factor", "persistent_workers
 
 
 class Batches:
-    """Of one process. Batches come as they do without it, until it is told more.
+    """Of one process. Batches come as they do without it, until a method asks for more.
 
     Attributes:
-        seconds: that the training waited for batches so far.
+        seconds: that the training waited for batches so far; cpu_seconds: of these on the CPU.
         count: of batches so far.
         depth: how many batches the workers of the second loader have loaded ahead, after which its pace shows.
     """
 
     def __init__(self, hooks: TrialHooks) -> None:
-        self.seconds, self.count, self.depth = 0.0, 0, 0
+        self.seconds, self.cpu_seconds, self.count, self.depth = 0.0, 0.0, 0, 0
         self._kept: list[Any] = []
         self._bytes = 0
         self._keeps = False
@@ -85,13 +85,14 @@ class Batches:
         def __next__(iterator: Any) -> Any:
             if self._inside:
                 return original(iterator)
-            began = time.perf_counter()
+            began, on_cpu = time.perf_counter(), time.thread_time()
             self._inside = True
             try:
                 batch = self._batch(original, iterator)
             finally:
                 self._inside = False
             self.seconds += time.perf_counter() - began
+            self.cpu_seconds += time.thread_time() - on_cpu
             self.count += 1
             return batch
 

@@ -62,6 +62,7 @@ class Switcher:
         self._names: tuple[str, ...] = ()
         self._on: AppliedRemedies | None = None
         self._step = 0
+        self._loading: list[float] = []
 
     def block(self, names: Sequence[str], steps: int) -> Generator[None, None, tuple[str, Block]]:
         """Time steps with these remedies on, which stay on; a few come before where they were not on."""
@@ -93,7 +94,19 @@ class Switcher:
         if self._state is None:
             self._state = TrainingState(self._models(), self._optimizers(), self._others())
             self.batches.keep()
+            wait()
+            batches, began = self.batches, time.perf_counter()
+            before = batches.seconds, batches.cpu_seconds, batches.count
             yield from self._steps(steps)
+            wait()
+            if batches.count > before[2]:
+                workers = max((one.num_workers for one in batches.loaders()), default=0)
+                self._loading = [
+                    (batches.seconds - before[0]) / steps,
+                    (batches.cpu_seconds - before[1]) / steps,
+                    workers,
+                    (time.perf_counter() - began) / steps,
+                ]
         self._state.restore()
         if seed:
             torch.manual_seed(seed)
@@ -117,7 +130,7 @@ class Switcher:
         ready.step_s = statistics.median(after - before for before, after in itertools.pairwise(ends_s))
         if self._on is not None:
             ready.no_effect, ready.codes = self._on.no_effect(), self._on.codes()
-        ready.failed = self._failure()
+        ready.failed, ready.loading = self._failure(), self._loading
         if ready.failed:
             self.off()
         self.restore()

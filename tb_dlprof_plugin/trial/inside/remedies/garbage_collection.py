@@ -38,7 +38,9 @@ class FrozenGarbage(Remedy):
 
     def on_step(self, step: int) -> None:
         if step == _FROZEN_AT:
-            self._collect()
+            if not self._frozen:
+                # In a running process it may be switched on again and again.
+                self._collect()
             gc.freeze()
             self._frozen = gc.get_freeze_count()
 
