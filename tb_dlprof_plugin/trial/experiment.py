@@ -21,6 +21,8 @@ BLOCK_S = 0.4
 _SHORT_BLOCK_S = 0.2
 _LEAST_STEPS, _MOST_STEPS = 2, 2000
 _STEPS_OF_SWITCH = 3
+_HOPELESS = 3.0
+"""Times the other's step: a variant that is so slow is measured once."""
 LOOK = 3
 """Quads after which a look is taken that no claim depends on."""
 _WARM_BLOCKS = 6
@@ -125,7 +127,8 @@ class Bench:
             try:
                 first = self._turn(a, b)
                 middle = [self._turn(b, a), self._turn(b, a)]
-                last = self._turn(a, b)
+                hopeless = not ratios and min(one[0] for one in middle) > _HOPELESS * first[0] * b.samples / a.samples
+                last = first if hopeless else self._turn(a, b)
             except VariantError:
                 if ratios and self._clock() > until:
                     return Measured(found, 1e3 * _mean(a_s), 1e3 * _mean(b_s), peak, ratios, "the time is up")
@@ -142,7 +145,7 @@ class Bench:
             now = self._clock()
             # On a busy machine the first look comes later.
             ends = until if found.quads >= first_look else until + seconds
-            stopped = self._enough(found, share, first_look)
+            stopped = "it clearly loses" if hopeless else self._enough(found, share, first_look)
             if not stopped and 2 * now - began > ends:
                 stopped = "the time is up"
             if stopped:

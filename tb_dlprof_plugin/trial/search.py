@@ -142,7 +142,8 @@ class Search(Measuring):
             return {}
         loading = self.loading()
         cpu_count = self.ready[0].cpu_count if self.ready else os.cpu_count() or 1
-        needed = None if loading is None else workers_needed(loading, cpu_count)
+        counts = [int(one.name.rpartition("_")[2]) for one in of_workers]
+        needed = None if loading is None else workers_needed(loading, cpu_count, counts)
         if loading is None:
             why = "The script makes no DataLoader."
         elif needed is None:
@@ -355,10 +356,15 @@ class Search(Measuring):
         assert early is not None
         assert unchanged is not None
         self.listener.phase(f"Fresh processes start: {name_of(self._early_set)}")
+        # Else the set of the running process is measured there.
+        longest = self.left_s - 1.5 * _ALONE * self.look_s
         try:
+            for one in (unchanged, early):
+                one.wait_at_most(max(longest, 1.0))
             self.yardstick_of(unchanged)
+            early.arrived()
         except VariantError as error:
-            self.notes.append(f"With another seed: {error}.")
+            self.notes.append(f"{name_of(self._early_set)} in a fresh process: {error}.")
             return None
         return self._against(self._early_set, unchanged, early)
 

@@ -23,6 +23,7 @@ from tb_dlprof_plugin.trial.measuring import Listener
 from tb_dlprof_plugin.trial.search import Search, by_gain
 from tb_dlprof_plugin.trial.trial_runs import Record, TrialRuns, WaitForAnalyses
 from tb_dlprof_plugin.trial.variant import Laboratory, VariantError, scratch_folder
+from tb_dlprof_plugin.trial.verdict import OTHER_TRAININGS
 
 _LEAST_EXPECTED = 0.1
 _SHARE_OF_RECORDING = 0.25
@@ -134,7 +135,7 @@ class Trial:
         first: list[str] = []
         if earlier is not None and earlier.device == result.device:
             search.rows = [row for row in earlier.rows if row.gain_percent is not None or row.no_effect or row.error]
-            search.sets, first = earlier.sets, earlier.best.remedies
+            search.sets, first = earlier.sets, _promising(earlier)
         tried, left_out = [], []
         for one in candidates:
             why = one.why_not(facts)
@@ -194,6 +195,16 @@ def _forecasts(view: ProfileView | None, remedies: Sequence[Remedy]) -> dict[str
             by_rule[item.rule] = max(by_rule.get(item.rule, 0.0), item.saving.percent)
     found = {one.name: max((by_rule[rule] for rule in one.rules if rule in by_rule), default=None) for one in remedies}
     return {name: value for name, value in found.items() if value is not None}
+
+
+def _promising(earlier: TrialResult) -> list[str]:
+    """Remedies of the best set, or of the one that is best so far."""
+    rows = [
+        row for row in (*earlier.sets, *earlier.rows)
+        if row.gain_percent is not None and row.verdict not in OTHER_TRAININGS and row.samples == 1
+    ]  # fmt: skip
+    best = max(rows, key=lambda row: row.gain_percent or 0.0, default=None)
+    return earlier.best.remedies or (best.remedy.split("+") if best is not None else [])
 
 
 def _expected(usual: float, known: float | None) -> float:

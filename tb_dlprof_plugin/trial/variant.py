@@ -199,6 +199,12 @@ class Variant:
         self._process = self.laboratory.start(folder, request, self._environment)
         self._arrive_by = time.monotonic() + timeout_s, timeout_s
 
+    def wait_at_most(self, seconds: float) -> None:
+        """Have `arrived` wait no longer, where it is on its way."""
+        if self._arrive_by is not None:
+            by_s, timeout_s = self._arrive_by
+            self._arrive_by = min(by_s, time.monotonic() + seconds), timeout_s
+
     def arrived(self) -> list[Ready]:
         """What its ranks say once all have done their first steps; they wait for it where they have not.
 

@@ -132,6 +132,9 @@ class Process:
                 raise
         return self.ready
 
+    def wait_at_most(self, seconds: float) -> None:
+        """The machine's processes need no longer than a start."""
+
     def run(self, steps: int, timeout_s: float, switched: Sequence[str] = ()) -> Block:
         machine = self._machine
         if not self.alive:

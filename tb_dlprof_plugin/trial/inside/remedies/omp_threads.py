@@ -74,7 +74,7 @@ class OmpThreads1(_Threads):
 class OmpThreadsAll(_Threads):
     name = "omp_threads_all"
     title = "All CPUs for operators on the CPU"
-    usual_percent = 5.0
+    usual_percent = -1.0
 
     @property
     def threads(self) -> int:
