@@ -32,6 +32,9 @@ _ROOM = 1.5
 """Times the memory that a process should need."""
 _LEAST_CHECKED, _SHARE_OF_CHECK = 3, 0.02
 """Steps, and the share of the budget that they may take each time."""
+_PAGE_FAULT_S = 1.4e-6
+"""Of one page of 4 KiB that is mapped, cleared and unmapped: a new tensor of 32 MB that is filled against one that is
+filled again, on a virtual machine."""
 _SLOW = 2.5
 """Times the unchanged step."""
 GRACE_S = 6.0
@@ -68,6 +71,7 @@ class _Yardstick:
     seeds: tuple[Checks, ...]
     repeated: Checks | None = None
     loading: Loading | None = None
+    page_faults: float = 0.0
 
 
 @dataclass
@@ -309,11 +313,18 @@ class Measuring:
         """What a step waits for batches; None without a DataLoader. Raises VariantError: the steps fail."""
         return None if self.host is None else self._of_host().loading
 
+    def page_faults_percent(self) -> float:
+        """Of the step, about what the kernel needs to give the process memory. Raises VariantError: the steps fail."""
+        if self.host is None:
+            return 0.0
+        return 100 * self._of_host().page_faults * _PAGE_FAULT_S / (self.baseline_step_ms / 1e3)
+
     def is_slow(self, ready: Ready) -> bool:
         """Whether the compared steps of a variant took so much longer that measuring it would waste the budget."""
         if self.host is None or self.host.starts not in self._yardsticks:
             return False
-        return ready.step_s > _SLOW * self._yardsticks[self.host.starts].step_s
+        # Steps that are compared need not wait for their batches.
+        return ready.step_s > _SLOW * max(self._yardsticks[self.host.starts].step_s, self.baseline_step_ms / 1e3)
 
     def end_host(self) -> None:
         """End the process in which remedies are switched; the next turn in it starts another one. Never raises."""
@@ -344,7 +355,8 @@ class Measuring:
                 min(one.step_s for one in found),
                 tuple(one.checks for one in found[1:2]),
                 found[2].checks if len(found) > 2 else None,
-                Loading(*found[0].loading) if found[0].loading else None,
+                _loading_of(found[0]),
+                found[0].page_faults,
             )
         return self._yardsticks[self.host.starts]
 
@@ -353,6 +365,13 @@ class Measuring:
             row.not_tried = BUDGET_USED
         else:
             row.error = str(error)
+
+
+def _loading_of(ready: Ready) -> Loading | None:
+    if not ready.loading:
+        return None
+    wait_s, cpu_s, workers, step_s = ready.loading
+    return Loading(wait_s, cpu_s, int(workers), step_s)
 
 
 def name_of(candidates: Sequence[Remedy]) -> str:

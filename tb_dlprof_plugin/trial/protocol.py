@@ -93,6 +93,7 @@ class Ready:
         first_step_s: when the first step ended, of the monotonic clock.
         step_s: of the compared steps, the middle one's time on the CPU.
         loading: what a step waits for batches, as `trial.loading.Loading`; [] without a DataLoader.
+        page_faults: of a step, those for which the kernel read nothing.
         failed: the error of a remedy that was switched on in the running process.
     """
 
@@ -116,6 +117,7 @@ class Ready:
     first_step_s: float = 0.0
     step_s: float = 0.0
     loading: list[float] = field(default_factory=list)
+    page_faults: float = 0.0
     failed: str = ""
 
 

@@ -41,7 +41,7 @@ _SLOWER = "Its first steps take much longer."
 _NO_MORE = "The best set is no faster with it."
 ONE_PROCESS = "in one process, with the remedies switched on and off: a larger --budget confirms it in fresh ones"
 
-_WORKERS_GROUP = "loader_workers"
+_WORKERS_GROUP, _MEMORY = "loader_workers", "host_memory_kept"
 
 Chunk = tuple[Remedy, ...]
 
@@ -60,13 +60,15 @@ class Search(Measuring):
 
     rows: list[TriedRemedy] = field(default_factory=list)
     sets: list[TriedRemedy] = field(default_factory=list)
-    expected: Mapping[str, float] = field(default_factory=dict)
+    expected: dict[str, float] = field(default_factory=dict)
     kept_s: float = 0.0
     forecasts: Mapping[str, float] = field(default_factory=dict)
     _chosen: list[Remedy] = field(default_factory=list)
     _early: Variant | None = None
     """A fresh process with what is likely to gain, which starts while sets are compared."""
     _early_set: list[Remedy] = field(default_factory=list)
+    _confirmed: TriedRemedy | None = None
+    """The row of the last set that was measured in fresh processes."""
     _unchanged: Variant | None = None
     """The unchanged script in a fresh process, with another seed."""
 
@@ -82,6 +84,9 @@ class Search(Measuring):
             VariantError: the unchanged script fails.
         """
         self.expected = {**expected, **self._workers(candidates)}
+        if self.host is not None and self.laboratory is not None:
+            faults = self.page_faults_percent()
+            self.expected[_MEMORY] = faults if faults > _NEEDLESS else -1.0
         known = {row.remedy for row in self.rows if row.no_effect}
         ordered = sorted((one for one in candidates if one.name not in known), key=lambda one: -self._expects(one))
         likely = [one for one in ordered if one.name in first] if first else self._likely(ordered)
@@ -112,6 +117,10 @@ class Search(Measuring):
         if not found:
             return BestSet()
         row = max(found, key=lambda one: one.gain_percent or 0.0)
+        sure = self._confirmed
+        if sure in found and (row.low_percent or 0.0) <= (sure.gain_percent or 0.0):
+            # Of sets that cannot be told apart the one that was measured in fresh processes.
+            row = sure
         return BestSet(
             remedies=row.remedy.split("+"),
             gain_percent=row.gain_percent,
@@ -400,6 +409,8 @@ class Search(Measuring):
         if useful and len(useful) < len(final):
             row.remedy, row.title = name_of(useful), "; ".join(one.title for one in useful)
         self._keep(row)
+        if row.is_gain:
+            self._confirmed = row
         self.listener.row(row)
         return row
 

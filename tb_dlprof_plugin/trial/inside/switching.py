@@ -63,6 +63,7 @@ class Switcher:
         self._on: AppliedRemedies | None = None
         self._step = 0
         self._loading: list[float] = []
+        self._page_faults = 0.0
 
     def block(self, names: Sequence[str], steps: int) -> Generator[None, None, tuple[str, Block]]:
         """Time steps with these remedies on, which stay on; a few come before where they were not on."""
@@ -96,9 +97,10 @@ class Switcher:
             self.batches.keep()
             wait()
             batches, began = self.batches, time.perf_counter()
-            before = batches.seconds, batches.cpu_seconds, batches.count
+            before, faults = (batches.seconds, batches.cpu_seconds, batches.count), _page_faults()
             yield from self._steps(steps)
             wait()
+            self._page_faults = (_page_faults() - faults) / steps
             if batches.count > before[2]:
                 workers = max((one.num_workers for one in batches.loaders()), default=0)
                 self._loading = [
@@ -130,7 +132,7 @@ class Switcher:
         ready.step_s = statistics.median(after - before for before, after in itertools.pairwise(ends_s))
         if self._on is not None:
             ready.no_effect, ready.codes = self._on.no_effect(), self._on.codes()
-        ready.failed, ready.loading = self._failure(), self._loading
+        ready.failed, ready.loading, ready.page_faults = self._failure(), self._loading, self._page_faults
         if ready.failed:
             self.off()
         self.restore()
@@ -177,6 +179,14 @@ def wait() -> None:
     """Until the GPU has done what it was given."""
     if torch.cuda.is_initialized():
         _synchronize()
+
+
+def _page_faults() -> int:
+    with contextlib.suppress(ImportError, OSError):
+        import resource
+
+        return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    return 0
 
 
 def _allow_compilations() -> None:
