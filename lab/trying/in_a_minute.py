@@ -62,7 +62,10 @@ def by_hand(names: list[str], results: dict[str, dict[str, Any]]) -> None:
 
 def line_of(name: str, found: dict[str, Any]) -> str:
     """Of the table."""
-    steps = {frozenset(row["remedies"]): row["step_ms"] for row in found.get("hand", ()) if row.get("step_ms")}
+    rows = [row for row in found.get("hand", ()) if row.get("step_ms")]
+    # A set without an effect is the unchanged script once more, whatever its process was like.
+    rows = [row for row in rows if not row["remedies"] or len(row["no_effect"]) < len(row["remedies"])]
+    steps = {frozenset(row["remedies"]): row["step_ms"] for row in rows}
     base = steps.get(frozenset())
     own = frozenset((found.get("best") or {}).get("remedies") or ())
     first_s = found.get("first_step_s")

@@ -92,9 +92,9 @@ class Search(Measuring):
         likely = [one for one in ordered if one.name in first] if first else self._likely(ordered)
         self.kept_s = self._confirmation_s()
         try:
-            self._start_early(likely)
             here = [one for one in likely if self._is_here(one)]
             self._chosen = self._together([], tuple(here)) if here else []
+            self._start_early([*self._chosen, *(one for one in likely if one not in here)])
             if self._chosen and self._row([*self._chosen]).gain_percent is None:
                 self._measure_set(self._chosen, _ALONE * self.look_s, _SCREENING)
             self._leave_out()
@@ -401,9 +401,13 @@ class Search(Measuring):
 
     def _against(self, final: Sequence[Remedy], unchanged: Turns, variant: Variant) -> TriedRemedy:
         row = self._new_row(final)
+        if not self.bench.is_warm(unchanged):
+            self.bench.warm_up(unchanged, self.start_timeout_s)
         measured = self.measure(row, final, max(self.left_s, self.least_s / 2), unchanged, variant)
         if measured is not None:
             self.confirm(row, measured, unchanged, variant)
+        if row.error:
+            self.notes.append(f"{name_of(final)} in a fresh process: {row.error}.")
         found = set(variant.ready[0].no_effect) if variant.ready else set()
         useful = [one for one in final if one.name not in found]
         if useful and len(useful) < len(final):

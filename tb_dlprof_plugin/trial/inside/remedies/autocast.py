@@ -24,7 +24,7 @@ class _Autocast(Remedy):
     group = "precision"
 
     def __init__(self) -> None:
-        self._calls = 0
+        self._calls = self._wrapped = 0
         self._kept = ""
 
     def why_not(self, facts: TrialFacts) -> str | None:
@@ -42,6 +42,11 @@ class _Autocast(Remedy):
         import torch
 
         device, dtype = device_type(model), getattr(torch, self.dtype)
+        if torch.is_autocast_enabled(device):
+            # This is in the middle of the script's call.
+            self._kept = "The script uses autocast itself."
+            return
+        self._wrapped += 1
 
         def make(forward: Any) -> Any:
             def under_autocast(module: Any, *args: Any, **kwargs: Any) -> Any:
@@ -62,7 +67,10 @@ class _Autocast(Remedy):
         hooks.wrap_forward(model, make)
 
     def no_effect(self) -> str | None:
-        return None if self._calls else self._kept or "The script calls no module."
+        # Calls within compiled code are not counted.
+        if self._calls or (self._wrapped and not self._kept):
+            return None
+        return self._kept or "The script calls no module."
 
     def patch(self, script: ScriptSource) -> Sequence[Edit] | None:
         from tb_dlprof_plugin.trial.training_loop import find_training_loop
