@@ -109,6 +109,9 @@ def main() -> None:
                 record = Path(logdir) if chosen.record and number == 0 else None
                 results[name] = tried(name, chosen.budget, record)
                 if record is not None:
+                    # The stored profile with its trial, without the traces.
+                    for trace in record.rglob("*.gz"):
+                        trace.unlink()
                     shutil.make_archive(str(out / "tried"), "gztar", logdir)
             (out / "in_a_minute.json").write_text(json.dumps(results))
     done = list(results)

@@ -149,7 +149,8 @@ def tried_page(view: ProfileView, ref: RunRef, selection: Selection) -> TriedPag
 def headline(trial: TrialResult) -> str:
     """The result in one sentence."""
     best = trial.best
-    tried = sum(row.gain_percent is not None for row in trial.rows)
+    measured = (row for row in (*trial.rows, *trial.sets) if row.gain_percent is not None)
+    tried = len({name for row in measured for name in row.remedy.split("+")})
     if not best.remedies or best.gain_percent is None:
         return f"None of {tried} remedies makes a step shorter." if tried else "No remedy was measured."
     names = " and ".join(_titles(trial, best))

@@ -119,7 +119,7 @@ class Search(Measuring):
         row = max(found, key=lambda one: one.gain_percent or 0.0)
         sure = self._confirmed
         if sure in found and (row.low_percent or 0.0) <= (sure.gain_percent or 0.0):
-            # Of sets that cannot be told apart the one that was measured in fresh processes.
+            # Where no other set is certainly better, the one that was measured in fresh processes.
             row = sure
         return BestSet(
             remedies=row.remedy.split("+"),

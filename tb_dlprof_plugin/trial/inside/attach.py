@@ -15,7 +15,7 @@ from torch import nn
 from torch.compiler import is_compiling
 from torch.optim import Optimizer
 from torch.optim import optimizer as optimizer_module
-from torch.optim.optimizer import register_optimizer_step_post_hook
+from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
 from tb_dlprof_plugin.capture.facts.identity import rank_and_world_size
 from tb_dlprof_plugin.capture.launcher.protocol import ProcessStatus
@@ -82,6 +82,7 @@ class TrialProcess:
             )
             switcher.left_out = lambda: self._left_out
             self._gate = Gate(self._request.socket, switcher)
+            register_optimizer_step_pre_hook(self._stay_last)
             self._observation = TrialObservation()
             self._models.start()
         self._hook = register_optimizer_step_post_hook(self._after_step)
@@ -92,11 +93,10 @@ class TrialProcess:
         if not is_compiling() and os.getpid() == self._pid:
             self._left_out = False
             self._clock.step(optimizer)
-            self._stay_last()
 
-    def _stay_last(self) -> None:
-        """Torch iterates over its hooks while this one waits at the gate: what registers others there is seen only if
-        none comes after this one."""
+    def _stay_last(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
+        """Torch iterates over its hooks while this one waits at the gate, where remedies register others: none may come
+        after it. Called before each step, when torch iterates over others."""
         if next(reversed(optimizer_module._global_optimizer_post_hooks), None) != self._hook.id:
             self._hook.remove()
             self._hook = register_optimizer_step_post_hook(self._after_step)
@@ -134,7 +134,6 @@ class TrialProcess:
             if not self._stepped and os.getpid() == self._pid:
                 self._left_out = True
                 self._clock.step(optimizer)
-                self._stay_last()
             return made
 
         torch.amp.GradScaler.step = step  # type: ignore[method-assign,assignment]
