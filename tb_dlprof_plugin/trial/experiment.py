@@ -16,7 +16,7 @@ from tb_dlprof_plugin.trial.variant import Variant, VariantError
 Turns: TypeAlias = Variant | Switched
 """What takes turns: a process, or remedies that are switched on in one that others share."""
 
-BLOCK_S = 0.4
+BLOCK_S = 0.25
 """Seconds of a block: long compared with the start from an idle GPU, short compared with drifts of clocks."""
 _SHORT_BLOCK_S = 0.2
 _LEAST_STEPS, _MOST_STEPS = 2, 2000

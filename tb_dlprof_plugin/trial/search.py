@@ -32,6 +32,8 @@ _NEEDLESS = 1.0
 """Percent of the step that a remedy of a set may cost when it is left out."""
 _SHARE_OF_CONFIRMATION, _SHARE_HERE = 0.6, 0.3
 """Of the budget, at most: where fresh processes would need more, the set is measured where it was found."""
+_MEASURED = 1.5
+"""Times the shortest measurement that is kept for one on a busy machine."""
 _CONFIRMED_MORE = 1.25
 """Times the start of the first process that two more take at the same time."""
 _SLOW_START_S, _CPUS_IN_BACKGROUND = 8.0, 8
@@ -297,7 +299,7 @@ class Search(Measuring):
         here = min(self.least_s, _SHARE_HERE * self.budget_s)
         if self.laboratory is None or self.host is None:
             return here
-        fresh = self._starts_s + self.least_s
+        fresh = self._starts_s + _MEASURED * self.least_s
         return fresh if fresh <= _SHARE_OF_CONFIRMATION * self.budget_s else here
 
     @property
@@ -325,7 +327,7 @@ class Search(Measuring):
                 self.end_fresh()
                 return
         # What has started needs its measurement alone.
-        self.kept_s = 1.5 * self.least_s
+        self.kept_s = _MEASURED * self.least_s
 
     def _confirm(self, of_processes: Sequence[Remedy]) -> None:
         """Measure the final set against the unchanged script, in fresh processes where there is time."""
