@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tb_dlprof_plugin.trial.inside.called_models import repeated_blocks
 from tb_dlprof_plugin.trial.inside.remedy import Changes, Remedy
 
 if TYPE_CHECKING:
     from torch import nn
 
     from tb_dlprof_plugin.trial.inside.hooks import TrialHooks
-
-_FEWEST_BLOCKS = 2
 
 
 class ActivationCheckpointing(Remedy):
@@ -40,7 +39,7 @@ class ActivationCheckpointing(Remedy):
 
             return checkpointed
 
-        for block in _repeated_blocks(model):
+        for block in repeated_blocks(model):
             hooks.wrap_forward(block, make)
             self._blocks += 1
 
@@ -95,26 +94,6 @@ class NoCheckpointing(Remedy):
 
     def code(self) -> str:
         return "x = block(x)  # instead of checkpoint(block, x)\n"
-
-
-def _repeated_blocks(model: nn.Module) -> list[nn.Module]:
-    """Children of the outermost lists of modules of one class that have parameters, such as a transformer's layers."""
-    from torch import nn
-
-    found: list[nn.Module] = []
-
-    def walk(module: nn.Module) -> None:
-        for child in module.children():
-            blocks = list(child.children()) if isinstance(child, nn.ModuleList | nn.Sequential) else []
-            kinds = {type(block) for block in blocks}
-            has_children = all(next(block.children(), None) is not None for block in blocks)
-            if len(blocks) >= _FEWEST_BLOCKS and len(kinds) == 1 and has_children:
-                found.extend(blocks)
-            else:
-                walk(child)
-
-    walk(model)
-    return found
 
 
 REMEDIES: tuple[type[Remedy], ...] = (ActivationCheckpointing, NoCheckpointing)

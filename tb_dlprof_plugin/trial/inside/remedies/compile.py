@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from tb_dlprof_plugin.trial.inside.called_models import repeated_blocks
 from tb_dlprof_plugin.trial.inside.gpu import needs_gpu
 from tb_dlprof_plugin.trial.inside.remedy import Changes, Remedy
 
@@ -96,4 +97,25 @@ class CompileMaxAutotune(_Compile):
     mode = "max-autotune"
 
 
-REMEDIES: tuple[type[Remedy], ...] = (Compile, CompileReduceOverhead, CompileMaxAutotune)
+class CompileBlocks(_Compile):
+    name = "compile_blocks"
+    title = "torch.compile of repeated blocks"
+    usual_percent = 18.0
+
+    def on_model(self, model: nn.Module, hooks: TrialHooks) -> None:
+        """Blocks of one class share their code: it is compiled once (regional compilation)."""
+        for block in repeated_blocks(model):
+            super().on_model(block, hooks)
+
+    def no_effect(self) -> str | None:
+        return super().no_effect() and (self._kept or "The model has no list of blocks of the same class.")
+
+    def code(self) -> str:
+        return "for block in model.blocks:\n    block.compile()\n"
+
+    def patch(self, script: ScriptSource) -> Sequence[Edit] | None:
+        # The name of the list of blocks is not known from the source.
+        return None
+
+
+REMEDIES: tuple[type[Remedy], ...] = (Compile, CompileBlocks, CompileReduceOverhead, CompileMaxAutotune)
