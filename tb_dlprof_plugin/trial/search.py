@@ -71,6 +71,8 @@ class Search(Measuring):
     _early_set: list[Remedy] = field(default_factory=list)
     _confirmed: TriedRemedy | None = None
     """The row of the last set that was measured in fresh processes."""
+    _unsound: set[str] = field(default_factory=set)
+    """Names of a set that trains something else from a fresh process's first step on, unless each was cleared."""
     _unchanged: Variant | None = None
     """The unchanged script in a fresh process, with another seed."""
 
@@ -114,7 +116,10 @@ class Search(Measuring):
         found = [
             row
             for row in (*self.rows, *self.sets)
-            if row.is_gain and row.verdict not in OTHER_TRAININGS and row.samples == 1
+            if row.is_gain
+            and row.verdict not in OTHER_TRAININGS
+            and row.samples == 1
+            and not self._unsound & set(row.remedy.split("+"))
         ]
         if not found:
             return BestSet()
@@ -343,12 +348,38 @@ class Search(Measuring):
             for final in sets[: 1 if sets and sets[0] == sets[-1] else 2]:
                 if self.left_s < enough_s:
                     break
-                if self._in_fresh_processes(final).is_gain:
+                row = self._in_fresh_processes(final)
+                if row.verdict in OTHER_TRAININGS and len(final) > 1:
+                    final = self._cleared(final)
+                    if not final or self.left_s < enough_s:
+                        return
+                    row = self._in_fresh_processes(final)
+                if row.is_gain and row.verdict not in OTHER_TRAININGS:
                     self._chosen = list(final)
+                    return
+                if row.verdict in OTHER_TRAININGS:
                     return
         if self._chosen and not self._row(self._chosen).is_gain and self.left_s > self.look_s:
             row = self._measure_set(self._chosen, max(self.left_s, self.look_s), 0.0)
             row.stopped = ONE_PROCESS if self.laboratory is not None and self.host is not None else row.stopped
+
+    def _cleared(self, final: Sequence[Remedy]) -> list[Remedy]:
+        """Those of a set that train the same in a fresh process of their own."""
+        cleared = []
+        for one in final:
+            if self.left_s < self.start_s + self.least_s / 2:
+                break
+            row, variant = self._row([one]), self.fresh([one])
+            try:
+                ready = self.checked(row, [one], variant)
+            except VariantError:
+                ready = None
+            finally:
+                variant.end()
+            if ready is not None and row.verdict not in OTHER_TRAININGS:
+                self._unsound.discard(one.name)
+                cleared.append(one)
+        return cleared
 
     def _forget_larger(self) -> None:
         """Of sets that have what the best one does not need."""
@@ -403,7 +434,14 @@ class Search(Measuring):
 
     def _against(self, final: Sequence[Remedy], unchanged: Turns, variant: Variant) -> TriedRemedy:
         row = self._new_row(final)
-        if not self.bench.is_warm(unchanged):
+        if self.bench.exclusive:
+            unchanged.end()
+        if self.checked(row, final, variant) is not None and row.verdict in OTHER_TRAININGS:
+            self._unsound |= {one.name for one in final}
+            self._keep(row)
+            self.listener.row(row)
+            return row
+        if not self.bench.exclusive and not self.bench.is_warm(unchanged):
             self.bench.warm_up(unchanged, self.start_timeout_s)
         measured = self.measure(row, final, max(self.left_s, self.least_s / 2), unchanged, variant)
         if measured is not None:
@@ -426,7 +464,8 @@ class Search(Measuring):
         """Each against the unchanged script, while the budget lasts."""
         for one in ordered:
             row = self._row([one])
-            if row.gain_percent is not None or row.no_effect or row.error:
+            known = row.gain_percent is not None or row.no_effect or row.error
+            if known or row.verdict in OTHER_TRAININGS:
                 continue
             here = self.switches([one])
             needed = _ALONE * self.look_s if here else self.start_s + self.least_s

@@ -68,6 +68,8 @@ class Machine:
         self.fails: frozenset[str] = frozenset({"no", "such"})
         """Remedies that fail together."""
         self.world_size, self.start_s = 1, START_S
+        self.at_start: dict[str, Checks] = {}
+        """By remedy, the first steps of a process that begins with it, where they are others than when switched."""
         self.switched: list[tuple[str, ...]] = []
         """Sets that were checked in a running process."""
 
@@ -127,6 +129,8 @@ class Process:
             self._arrives_s = None
             try:
                 self.ready = [machine.checked(self._remedies)]
+                wrong = next((machine.at_start[one] for one in self._remedies if one in machine.at_start), None)
+                self.ready[0].checks = wrong or self.ready[0].checks
             except VariantError:
                 self.end()
                 raise
@@ -387,3 +391,12 @@ def test_what_is_left_of_the_time_for_sets_is_for_other_remedies(monkeypatch: py
     search, best = searched_by(Machine(remedies), monkeypatch, 170.0)
     assert row(search, "last").gain_percent == pytest.approx(10, abs=1)
     assert best.remedies[0] == "a"
+
+
+def test_what_differs_from_a_fresh_process_s_first_step_on_is_in_no_best_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    # GIVEN a remedy that the script answers with another learning rate, at its start alone
+    machine = Machine([Planted("wrong", 0.5), Planted("right", 0.8)])
+    machine.at_start["wrong"] = OTHER_RATE
+    search, best = searched_by(machine, monkeypatch)
+    assert row(search, "wrong").verdict == "differs"
+    assert best.remedies == ["right"]
