@@ -305,6 +305,12 @@ def _print_best(result: TrialResult, done: Sequence[TriedRemedy]) -> None:
             found = next((one for one in result.rows if one.remedy == name), None)
             code = remedy.code() if found is None or not found.code else found.code
             say(f"  {remedy.title}:", *(f"    {line}" for line in code.splitlines()))
+    elif likely := [row for row in done if (row.low_percent or 0.0) > 0 and row.verdict not in OTHER_TRAININGS]:
+        row = max(likely, key=lambda one: one.gain_percent or 0.0)
+        say(
+            f"Best so far, not certain yet: {' + '.join(row.remedy.split('+'))}, {row.gain_percent:+.1f} % "
+            f"({row.low_percent:+.1f} to {row.high_percent:+.1f}). Give a larger --budget, or --continue."
+        )
     elif any((row.gain_percent or 0.0) > 0 and row.high_percent is None for row in done) or any(
         (row.gain_percent or 0.0) > _PERHAPS and not row.is_gain for row in done
     ):

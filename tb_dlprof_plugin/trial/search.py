@@ -108,6 +108,10 @@ class Search(Measuring):
             self._alone(ordered)
         finally:
             self.end_fresh()
+            for one in ordered:
+                row = self._row([one])
+                if row.gain_percent is None and not (row.no_effect or row.error or row.stopped or row.verdict):
+                    row.not_tried = BUDGET_USED
             self.rows.sort(key=by_gain)
         return self.best()
 
