@@ -105,6 +105,8 @@ class Measuring:
     start_s: float = 0.0
     _process: Variant | None = None
     _seeds: list[Checks] = field(default_factory=list)
+    _idle: tuple[tuple[str, ...], Variant] | None = None
+    """The last chosen set, where remedies are not switched in one process."""
     _switched: dict[tuple[str, ...], Switched] = field(default_factory=dict)
     _yardsticks: dict[int, _Yardstick] = field(default_factory=dict)
     """By the number of the host's start."""
@@ -171,12 +173,24 @@ class Measuring:
 
     def variant(self, candidates: Sequence[Remedy]) -> Turns:
         """One with these remedies, not started: in the host where that is possible."""
+        names = tuple(one.name for one in candidates)
         if self.switches(candidates):
             assert self.host is not None
-            names = tuple(one.name for one in candidates)
             samples = math.prod(one.samples for one in candidates)
             return self._switched.setdefault(names, Switched(self.host, names, samples, self.checked_steps))
+        idle = self._idle
+        if idle is not None and idle[0] == names:
+            self._idle = None
+            return idle[1]
         return self.fresh(candidates)
+
+    def keep_idle(self, candidates: Sequence[Remedy], variant: Turns) -> None:
+        """Keep the process of a variant for the next one with these remedies; another one that was kept ends."""
+        if self._idle is not None:
+            self._idle[1].end()
+        self._idle = None
+        if candidates and not isinstance(variant, Switched):
+            self._idle = tuple(one.name for one in candidates), variant
 
     def fresh(self, candidates: Sequence[Remedy], seed_offset: int = 0) -> Variant:
         """A process of its own with these remedies, not started."""

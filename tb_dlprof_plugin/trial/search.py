@@ -96,6 +96,15 @@ class Search(Measuring):
         likely = [one for one in ordered if one.name in first] if first else self._likely(ordered)
         self.kept_s = self._confirmation_s()
         try:
+            if self.host is None and self.laboratory is not None:
+                # Ranks are processes of their own, and so is the yardstick.
+                self.listener.phase("The unchanged script with another seed")
+                other_seed = self.fresh_baseline()
+                try:
+                    other_seed.launch(self.start_timeout_s)
+                    self.yardstick_of(other_seed)
+                finally:
+                    other_seed.end()
             here = [one for one in likely if self._is_here(one)]
             self._chosen = self._together([], tuple(here)) if here else []
             self._start_early([*self._chosen, *(one for one in likely if one not in here)])
@@ -148,6 +157,7 @@ class Search(Measuring):
             if one is not None:
                 one.end()
         self._early = self._unchanged = None
+        self.keep_idle((), self.baseline)
 
     def end(self) -> None:
         """End all processes. Never raises."""
@@ -203,7 +213,10 @@ class Search(Measuring):
         larger = [*base, *chunk]
         row, variant = self._new_row(larger), self.variant(larger)
         ready = self.checked(row, larger, variant)
-        variant.end()
+        if ready is None or row.verdict in OTHER_TRAININGS or self.bench.exclusive:
+            variant.end()
+        else:
+            self.keep_idle([one for one in larger if one.name not in ready.no_effect], variant)
         if ready is not None and self.is_slow(ready):
             if len(chunk) == 1:
                 self._note(chunk[0], stopped=_SLOWER)
@@ -284,7 +297,7 @@ class Search(Measuring):
         finally:
             variant.end()
             if chosen is not self.baseline:
-                chosen.end()
+                self.keep_idle(self._chosen, chosen)
         alone = added is not None and not self._chosen
         if measured is None or row.verdict in OTHER_TRAININGS:
             if added is not None and not row.not_tried:
