@@ -28,6 +28,8 @@ _SCREENING = 0.1
 """Share of a gain that half of its interval may be, while it is only to be seen which set is better."""
 _ALONE = 1.5
 """Times a look, in which a gain of one remedy can be certain."""
+_UNSURE = 3.0
+"""Percent that a smaller set has to be faster at most, on a busy machine, before anything is left out."""
 _NEEDLESS = 1.0
 """Percent of the step that a remedy of a set may cost when it is left out."""
 _SHARE_OF_CONFIRMATION, _SHARE_HERE = 0.6, 0.3
@@ -288,8 +290,8 @@ class Search(Measuring):
                 self._note(one, stopped=_NO_MORE)
 
     def _gain_over_chosen(self, candidates: list[Remedy], added: Remedy | None = None) -> float | None:
-        """Percent that a set gains over the chosen one; of an added remedy only what is certain at 95 %. None where it
-        fails, changes nothing or trains something else."""
+        """Percent that a set gains over the chosen one, less what is unsure; of an added remedy only what is certain at
+        95 %. None where it fails, changes nothing or trains something else."""
         row, variant = self._new_row(candidates), self.variant(candidates)
         chosen = self.variant(self._chosen) if self._chosen else self.baseline
         try:
@@ -307,7 +309,8 @@ class Search(Measuring):
         if alone:
             self._keep(row)
         if added is None:
-            return measured.gain.percent
+            # Where it cannot be seen what is needed, more stays in the set.
+            return measured.gain.percent - min(measured.gain.half_width / 2, _UNSURE)
         return measured.gain.percent if measured.gain.low > 0 else min(measured.gain.percent, 0.0)
 
     def _has_time(self) -> bool:
