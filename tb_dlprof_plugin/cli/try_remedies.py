@@ -32,7 +32,7 @@ from tb_dlprof_plugin.trial.inside.remedies import classes, make
 from tb_dlprof_plugin.trial.inside.remedy import Remedy
 from tb_dlprof_plugin.trial.isolation import Isolation, IsolationError, IsolationKind, choose
 from tb_dlprof_plugin.trial.measuring import BUDGET_USED
-from tb_dlprof_plugin.trial.search import ONE_PROCESS
+from tb_dlprof_plugin.trial.search import INSIDE
 from tb_dlprof_plugin.trial.statistics import Gain
 from tb_dlprof_plugin.trial.trial import Trial, TrialError
 from tb_dlprof_plugin.trial.trial_runs import Record
@@ -293,11 +293,11 @@ def _print_best(result: TrialResult, done: Sequence[TriedRemedy]) -> None:
     best = result.best
     if best.remedies:
         row = next((one for one in done if set(one.remedy.split("+")) == set(best.remedies)), None)
-        say(f"Best: {' + '.join(best.remedies)}, {best.gain_percent:+.1f} % {_interval(best)}.")
+        so_far = "" if row is None or row.is_gain else " so far"
+        inside = "" if best.confirmed else f", {INSIDE}"
+        say(f"Best{so_far}: {' + '.join(best.remedies)}, {best.gain_percent:+.1f} % {_interval(best)}{inside}.")
         if row is not None and row.start_s is not None and row.start_s > _LONG_START_S:
             say(f"Its start takes {row.start_s:.0f} s, compilation included.")
-        if row is not None and row.stopped == ONE_PROCESS:
-            say(f"Measured {row.stopped}.")
         if best.patch:
             say("", *best.patch.splitlines())
         for name in best.by_hand:

@@ -73,6 +73,7 @@ class BestSet(msgspec.Struct, kw_only=True):
     """The set of remedies that gains most, measured as a set; ``remedies`` is empty where none gains.
 
     ``patch`` is a unified diff of those remedies that can be written into the script, ``by_hand`` names the others.
+    ``confirmed`` says whether it was measured in fresh processes, and not only by switching remedies in a running one.
     """
 
     remedies: list[str] = []
@@ -84,6 +85,7 @@ class BestSet(msgspec.Struct, kw_only=True):
     memory_bytes: int | None = None
     patch: str = ""
     by_hand: list[str] = []
+    confirmed: bool = True
 
 
 class TrialResult(msgspec.Struct, kw_only=True):

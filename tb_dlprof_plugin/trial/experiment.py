@@ -69,6 +69,8 @@ class Bench:
         self.exclusive = exclusive
         self.limit: Callable[[float], float] = lambda seconds: seconds
         """How long something may take at most that should take so long."""
+        self.left_s: Callable[[], float] = lambda: math.inf
+        """Seconds of the budget."""
         self._steps: weakref.WeakKeyDictionary[Turns, int] = weakref.WeakKeyDictionary()
         """Of a block, of what has been warmed up."""
 
@@ -144,7 +146,7 @@ class Bench:
                 told(found)
             now = self._clock()
             # On a busy machine the first look comes later.
-            ends = until if found.quads >= first_look else until + seconds
+            ends = until if found.quads >= first_look else min(until + seconds, now + self.left_s())
             stopped = "it clearly loses" if hopeless else self._enough(found, share, first_look)
             if not stopped and 2 * now - began > ends:
                 stopped = "the time is up"

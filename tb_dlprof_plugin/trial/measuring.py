@@ -151,7 +151,7 @@ class Measuring:
             self.host, self.baseline = process, Switched(process)
         else:
             self.baseline = process
-        self.bench.limit = self._within
+        self.bench.limit, self.bench.left_s = self._within, lambda: self.left_s
         self.baseline_step_ms = 1e3 * self.bench.warm_up(process, self.start_timeout_s)
         if first.cuda and first.free_memory_bytes is not None:
             needed = _MARGIN * (first.memory_bytes or 0) + _CONTEXT_BYTES
@@ -164,7 +164,7 @@ class Measuring:
         """Measure the steps of a host, from now on. Raises VariantError."""
         self.host, self.baseline = host, Switched(host)
         self.deadline_s = self.clock() + self.budget_s
-        self.bench.limit = self._within
+        self.bench.limit, self.bench.left_s = self._within, lambda: self.left_s
         self.baseline_step_ms = 1e3 * self.bench.warm_up(self.baseline, self.start_timeout_s)
 
     def switches(self, candidates: Sequence[Remedy]) -> bool:
@@ -336,6 +336,9 @@ class Measuring:
     def is_slow(self, ready: Ready) -> bool:
         """Whether the compared steps of a variant took so much longer that measuring it would waste the budget."""
         if self.host is None or self.host.starts not in self._yardsticks:
+            return False
+        if self.ready and self.ready[0].cuda:
+            # Its steps' times on the CPU are not those of the GPU.
             return False
         # Steps that are compared need not wait for their batches.
         return ready.step_s > _SLOW * max(self._yardsticks[self.host.starts].step_s, self.baseline_step_ms / 1e3)

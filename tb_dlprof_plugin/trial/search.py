@@ -38,12 +38,16 @@ _MEASURED = 1.5
 """Times the shortest measurement that is kept for one on a busy machine."""
 _CONFIRMED_MORE = 1.25
 """Times the start of the first process that two more take at the same time."""
+_LIKELY = 5.0
+"""Percent above which all of an interval lies that says what is best so far, where nothing is certain."""
+_DISTURBED = 1.4
+"""Times the step before fresh processes started."""
 _SLOW_START_S, _CPUS_IN_BACKGROUND = 8.0, 8
 """From which on fresh processes start while sets are compared, where there are so many CPUs."""
 _WITHOUT_IT = "The best set is as fast without it."
 _SLOWER = "Its first steps take much longer."
 _NO_MORE = "The best set is no faster with it."
-ONE_PROCESS = "in one process, with the remedies switched on and off: a larger --budget confirms it in fresh ones"
+INSIDE = "measured inside the script, not confirmed in a fresh process"
 
 _WORKERS_GROUP, _MEMORY = "loader_workers", "host_memory_kept"
 
@@ -73,6 +77,8 @@ class Search(Measuring):
     _early_set: list[Remedy] = field(default_factory=list)
     _confirmed: TriedRemedy | None = None
     """The row of the last set that was measured in fresh processes."""
+    _of_processes: list[TriedRemedy] = field(default_factory=list)
+    """Rows that were measured in processes of their own."""
     _unsound: set[str] = field(default_factory=set)
     """Names of a set that trains something else from a fresh process's first step on, unless each was cleared."""
     _unchanged: Variant | None = None
@@ -111,7 +117,8 @@ class Search(Measuring):
             self._chosen = self._together([], tuple(here)) if here else []
             self._start_early([*self._chosen, *(one for one in likely if one not in here)])
             if self._chosen and self._row([*self._chosen]).gain_percent is None:
-                self._measure_set(self._chosen, _ALONE * self.look_s, _SCREENING)
+                row = self._measure_set(self._chosen, _ALONE * self.look_s, _SCREENING)
+                self._end_early_if_it_disturbs(row)
             self._leave_out()
             self._add([one for one in ordered if one not in self._chosen and one.samples == 1])
             self._confirm([one for one in likely if not self._is_here(one)])
@@ -127,15 +134,16 @@ class Search(Measuring):
         return self.best()
 
     def best(self) -> BestSet:
-        """The largest certain gain so far that trains the same."""
+        """The largest certain gain so far that trains the same; else the one that is likely."""
         found = [
             row
             for row in (*self.rows, *self.sets)
-            if row.is_gain
-            and row.verdict not in OTHER_TRAININGS
+            if row.verdict not in OTHER_TRAININGS
             and row.samples == 1
             and not self._unsound & set(row.remedy.split("+"))
+            and (row.is_gain or (row.quads > 1 and (row.low_percent or 0.0) > _LIKELY))
         ]
+        found = [row for row in found if row.is_gain] or found
         if not found:
             return BestSet()
         row = max(found, key=lambda one: one.gain_percent or 0.0)
@@ -151,6 +159,7 @@ class Search(Measuring):
             verdict=row.verdict,
             verdict_text=row.verdict_text,
             memory_bytes=row.memory_bytes,
+            confirmed=any(row is one for one in self._of_processes) or self.laboratory is None,
         )
 
     def end_fresh(self) -> None:
@@ -248,6 +257,8 @@ class Search(Measuring):
             self.measure(row, chosen, seconds, self.baseline, variant, share)
         finally:
             variant.end()
+        if self.host is None:
+            self._of_processes.append(row)
         self.listener.row(row)
         return row
 
@@ -354,18 +365,29 @@ class Search(Measuring):
         # What has started needs its measurement alone.
         self.kept_s = _MEASURED * self.least_s
 
+    def _end_early_if_it_disturbs(self, row: TriedRemedy) -> None:
+        """A start takes CPUs: a step that these pace is measured without it."""
+        if self._early is not None and (row.before_ms or 0.0) > _DISTURBED * self.baseline_step_ms:
+            self.end_fresh()
+            self._early_set = []
+            self.kept_s = self._confirmation_s()
+
     def _confirm(self, of_processes: Sequence[Remedy]) -> None:
         """Measure the final set against the unchanged script, in fresh processes where there is time."""
         if self._early is not None:
+            if self._chosen and not self.best().remedies and self.left_s > 1.5 * _ALONE * self.look_s:
+                # It must not be lost where the larger set does not come to its steps in time.
+                self._measure_set(self._chosen, _ALONE * self.look_s, _SCREENING)
             row = self._confirm_early()
             ours = self._row(self._chosen).gain_percent if self._chosen else None
             if row is not None and row.is_gain and (ours or 0.0) < (row.gain_percent or 0.0) + _NEEDLESS:
                 return
         more = [one for one in of_processes if self.host is not None and not self.switches([one])]
-        sets = [final for final in ([*self._chosen, *more], self._chosen) if final]
+        # What was measured first; then what was not, if there is time.
+        sets = [final for final in (self._chosen, [*self._chosen, *more] if more else []) if final]
         enough_s = self._starts_s + self.least_s / 2
         if self.laboratory is not None and self.host is not None and self.left_s > enough_s:
-            for final in sets[: 1 if sets and sets[0] == sets[-1] else 2]:
+            for final in sets:
                 if self.left_s < enough_s:
                     break
                 row = self._in_fresh_processes(final)
@@ -374,14 +396,15 @@ class Search(Measuring):
                     if not final or self.left_s < enough_s:
                         return
                     row = self._in_fresh_processes(final)
-                if row.is_gain and row.verdict not in OTHER_TRAININGS:
-                    self._chosen = list(final)
-                    return
                 if row.verdict in OTHER_TRAININGS:
-                    return
+                    break
+                if row.is_gain and (row is self._confirmed or not self._chosen):
+                    self._chosen = list(final)
+            if self._confirmed is not None:
+                return
         if self._chosen and not self._row(self._chosen).is_gain and self.left_s > self.look_s:
             row = self._measure_set(self._chosen, max(self.left_s, self.look_s), 0.0)
-            row.stopped = ONE_PROCESS if self.laboratory is not None and self.host is not None else row.stopped
+            row.stopped = INSIDE if self.laboratory is not None and self.host is not None else row.stopped
 
     def _cleared(self, final: Sequence[Remedy]) -> list[Remedy]:
         """Those of a set that train the same in a fresh process of their own."""
@@ -473,7 +496,9 @@ class Search(Measuring):
         if useful and len(useful) < len(final):
             row.remedy, row.title = name_of(useful), "; ".join(one.title for one in useful)
         self._keep(row)
-        if row.is_gain:
+        self._of_processes.append(row)
+        before = self._confirmed
+        if row.is_gain and (before is None or (row.gain_percent or 0.0) > (before.gain_percent or 0.0) + _NEEDLESS):
             self._confirmed = row
         self.listener.row(row)
         return row
@@ -498,6 +523,8 @@ class Search(Measuring):
             variant = self.variant([one])
             try:
                 measured = self.measure(row, [one], needed if here else self.least_s, self._other_of(here), variant)
+                if not here:
+                    self._of_processes.append(row)
                 if measured is not None and isinstance(variant, Variant) and row.is_gain:
                     self.confirm(row, measured, self._other_of(here), variant)
             finally:

@@ -68,6 +68,8 @@ class Machine:
         self.fails: frozenset[str] = frozenset({"no", "such"})
         """Remedies that fail together."""
         self.world_size, self.start_s = 1, START_S
+        self.disturbs = 1.0
+        """Times the step while a process starts."""
         self.at_start: dict[str, Checks] = {}
         """By remedy, the first steps of a process that begins with it, where they are others than when switched."""
         self.switched: list[tuple[str, ...]] = []
@@ -76,7 +78,7 @@ class Machine:
     def step_s(self, names: Sequence[str]) -> float:
         factor = self.together.get(tuple(names), math.prod(self.remedies[one].factor for one in names))
         self.blocks += 1
-        return STEP_S * factor * (1 + NOISE[self.blocks % len(NOISE)])
+        return STEP_S * factor * (1 + NOISE[self.blocks % len(NOISE)]) * (self.disturbs if self.under_way else 1.0)
 
     def checked(self, names: Sequence[str]) -> Ready:
         """What the first steps say. Raises VariantError."""
@@ -400,3 +402,25 @@ def test_what_differs_from_a_fresh_process_s_first_step_on_is_in_no_best_set(mon
     search, best = searched_by(machine, monkeypatch)
     assert row(search, "wrong").verdict == "differs"
     assert best.remedies == ["right"]
+
+
+def test_a_start_in_the_background_that_slows_the_steps_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    # GIVEN a script that the CPUs pace, on a machine on which starts take long
+    machine = Machine([Planted("compile", 0.9, "compile"), Planted("half", 0.5), Planted("same")])
+    machine.start_s, machine.cpu_count, machine.free_bytes, machine.disturbs = 20.0, 16, 100 * 10**9, 3.0
+    _, best = searched_by(machine, monkeypatch, 120.0)
+    # THEN it is compiled in the running process
+    assert machine.starts["half", "same", "compile"] == 1
+    assert set(best.remedies) == {"half", "compile"}
+    assert best.confirmed
+
+
+def test_what_gained_inside_the_script_is_said_where_no_fresh_process_came_in_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    machine = Machine([Planted("compile", 0.9, "compile"), Planted("half", 0.5), Planted("same")])
+    machine.start_s, machine.cpu_count, machine.free_bytes = 55.0, 16, 100 * 10**9
+    _, best = searched_by(machine, monkeypatch, 60.0)
+    assert best.remedies[0] == "half"
+    assert best.gain_percent == pytest.approx(50, abs=1)
+    assert not best.confirmed
