@@ -296,6 +296,9 @@ class Search(Measuring):
             larger = [*(other for other in self._chosen if not one.group or other.group != one.group), one]
             gained = self._gain_over_chosen(larger, one)
             if gained is not None and gained > WORTH:
+                # One of many looks: it has to hold a second time.
+                gained = self._gain_over_chosen(larger, one) if self._has_time() else None
+            if gained is not None and gained > WORTH:
                 self._chosen = larger
             elif gained is not None:
                 self._note(one, stopped=_NO_MORE)
