@@ -186,11 +186,15 @@ class Measuring:
 
     def keep_idle(self, candidates: Sequence[Remedy], variant: Turns) -> None:
         """Keep the process of a variant for the next one with these remedies; another one that was kept ends."""
+        self.end_idle()
+        if candidates and not isinstance(variant, Switched):
+            self._idle = tuple(one.name for one in candidates), variant
+
+    def end_idle(self) -> None:
+        """End the process that was kept. Never raises."""
         if self._idle is not None:
             self._idle[1].end()
         self._idle = None
-        if candidates and not isinstance(variant, Switched):
-            self._idle = tuple(one.name for one in candidates), variant
 
     def fresh(self, candidates: Sequence[Remedy], seed_offset: int = 0) -> Variant:
         """A process of its own with these remedies, not started."""

@@ -168,7 +168,7 @@ class Search(Measuring):
             if one is not None:
                 one.end()
         self._early = self._unchanged = None
-        self.keep_idle((), self.baseline)
+        self.end_idle()
 
     def end(self) -> None:
         """End all processes. Never raises."""
