@@ -646,7 +646,7 @@ def said_of(run: Path, variant: str) -> str:
 
 
 def flops(out: Path) -> None:
-    """Print in how many modules and passes products and convolutions of each variant have the FLOPs of the eager run."""
+    """Print in how many modules and passes products and convolutions of each variant have the eager run's FLOPs."""
     for eager in sorted(out.glob("*/eager/run")):
         family = eager.parents[1]
         known = _flops_of(eager)

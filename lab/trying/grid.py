@@ -51,12 +51,13 @@ def grid_of(script: Script, remedies: tuple[str, ...], until: float) -> list[dic
     for first in range(0, len(subsets), at_once):
         if time.monotonic() < until:
             sets = subsets[first : first + at_once]
-            found = measure_together(script.path, sets)
+            found = measure_together([(script.path, one) for one in sets])
             rows += [{"remedies": one, **row} for one, row in zip(sets, found, strict=True)]
     measured = sorted((row for row in rows if "step_ms" in row), key=lambda row: float(row["step_ms"]))
     again = [*measured[:3], *(row for row in measured[3:] if not row["remedies"])]
     if again and time.monotonic() < until:
-        for row, second in zip(again, measure_together(script.path, [row["remedies"] for row in again]), strict=True):
+        second_time = measure_together([(script.path, row["remedies"]) for row in again])
+        for row, second in zip(again, second_time, strict=True):
             row["again_ms"] = second.get("step_ms")
     return rows
 

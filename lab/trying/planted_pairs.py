@@ -32,11 +32,11 @@ def measure(script: Path, remedies: tuple[str, ...], seconds: float = 2.0, warmu
 
 
 def measure_together(
-    script: Path, sets: Sequence[tuple[str, ...]], seconds: float = 1.0, warmup: int = 12
+    scripts: Sequence[tuple[Path, tuple[str, ...]]], seconds: float = 1.0, warmup: int = 12
 ) -> list[dict[str, Any]]:
-    """The same for several sets, whose processes start together and are timed one after the other."""
+    """The same for several scripts and sets, whose processes start together and are timed one after the other."""
     request = {"warmup": warmup, "seconds": seconds, "waits": True}
-    processes = [_started(script, {"remedies": one, **request}) for one in sets]
+    processes = [_started(script, {"remedies": one, **request}) for script, one in scripts]
     for process in processes:
         assert process.stdout is not None
         while (line := process.stdout.readline()) and line.strip() != "ready":

@@ -99,7 +99,8 @@ def _reply(name: str, tried: TrialResult) -> Reply:
             unknown.append(CannotSay(label, why or "it was not measured"))
 
     if tried.best.remedies:
-        add("best set", tried.best, "", set=tried.best.remedies, patch=tried.best.patch.splitlines())
+        best, patch = tried.best, tried.best.patch.splitlines()
+        add("best set", best, "", set=best.remedies, patch=patch, confirmed=best.confirmed)
     for row in tried.rows:
         add(row.remedy, row, row.error or row.not_tried or row.no_effect or row.stopped, title=row.title)
     return fitted(

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import sys
+import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -24,17 +27,20 @@ from tb_dlprof_plugin.cli.terminal import say, tell
 from tb_dlprof_plugin.model.trial_result import BestSet, TrialResult, TriedRemedy
 from tb_dlprof_plugin.model.visible import visible
 from tb_dlprof_plugin.pages.tried import TriedRow, tried_row
-from tb_dlprof_plugin.trial import forecast_record
+from tb_dlprof_plugin.trial import forecast_record, kept_result
 from tb_dlprof_plugin.trial.inside.remedies import classes, make
 from tb_dlprof_plugin.trial.inside.remedy import Remedy
 from tb_dlprof_plugin.trial.isolation import Isolation, IsolationError, IsolationKind, choose
-from tb_dlprof_plugin.trial.search import BUDGET_USED
+from tb_dlprof_plugin.trial.measuring import BUDGET_USED
+from tb_dlprof_plugin.trial.search import INSIDE
 from tb_dlprof_plugin.trial.statistics import Gain
 from tb_dlprof_plugin.trial.trial import Trial, TrialError
 from tb_dlprof_plugin.trial.trial_runs import Record
+from tb_dlprof_plugin.trial.verdict import OTHER_TRAININGS
 
 NOT_TRIED, GAINS, INTERRUPTED = 1, 3, 130
 """Exit statuses: the script cannot be tried; `--fail-on-gain`; Ctrl-C."""
+_LONG_START_S = 10.0
 _PERHAPS = 2.0
 """Percent: a gain that is likely to be one, even where it is not certain."""
 _LARGE_BYTES = 100_000_000
@@ -54,8 +60,8 @@ def try_remedies(
         ),
     ] = None,
     budget: Annotated[
-        str, typer.Option(metavar="TIME", help="For all measurements, such as 90s, 5m or 1h; recording takes more.")
-    ] = "10m",
+        str, typer.Option(metavar="TIME", help="From the script's first step to the result, such as 60s, 5m or 1h.")
+    ] = "2m",
     precision: Annotated[
         str, typer.Option(metavar="PERCENT", help="Half of the interval at which a measurement ends, such as 1%.")
     ] = "1%",
@@ -65,8 +71,15 @@ def try_remedies(
     without: Annotated[str | None, typer.Option(metavar="NAMES", help="All but these.")] = None,
     logdir: Annotated[Path, typer.Option(help="TensorBoard's log directory for the runs.")] = Path("runs"),
     record_runs: Annotated[
-        Record, typer.Option("--record", help="Which remedies become runs of the log directory, next to the baseline.")
-    ] = Record.gains,
+        Record | None,
+        typer.Option(
+            "--record",
+            help="Which remedies become runs of the log directory, next to the baseline, after the budget too; "
+            "by default gains, as far as it lasts.",
+            show_default=False,
+        ),
+    ] = None,
+    go_on: Annotated[bool, typer.Option("--continue", help="Go on where the last try of this command ended.")] = False,
     write_patch: Annotated[
         Path | None,
         typer.Option(
@@ -119,12 +132,16 @@ def try_remedies(
         refuse(str(error))
     isolation = _isolation(in_place, copy)
     try:
-        trial = Trial(
-            command, line, script_name(line), logdir, record_runs, isolation, ProgressPrinter(), _wait_for_analyses
-        )
+        earlier = kept_result.kept(command, isolation.folder) if go_on else None
+    except kept_result.NothingKeptError as error:
+        refuse(error)
+    progress = ProgressPrinter()
+    try:
+        trial = Trial(command, line, script_name(line), logdir, record_runs, isolation, progress, _wait_for_analyses)
     except TrialError as error:
         refuse(error)
-    result = trial.run(chosen, budget_s, percent)
+    result = trial.run(chosen, budget_s, percent, earlier)
+    progress.end()
     print_page(
         result,
         Printing(output=output),
@@ -172,28 +189,65 @@ def _wait_for_analyses(processes: list[ProcessStatus], directory: Path) -> list[
 
 
 class ProgressPrinter:
-    """Prints how it goes to standard error."""
+    """Prints how it goes to standard error: one line with a bar on a terminal, else a line for each set."""
+
+    def __init__(self) -> None:
+        self._on_terminal = sys.stderr.isatty()
+        self._budget_s = self._ends_s = 0.0
+        self._best: TriedRemedy | None = None
+        self._now = ""
+
+    def started(self, budget_s: float, left_s: float) -> None:
+        """The budget runs."""
+        self._budget_s, self._ends_s = budget_s, time.monotonic() + left_s
 
     def phase(self, text: str) -> None:
         """Something begins."""
-        tell(f"tb-dlprof: {text}")
+        self._now = text
+        if self._on_terminal and self._budget_s:
+            self._bar()
+        else:
+            tell(f"tb-dlprof: {text}")
 
     def progress(self, remedy: str, gain: Gain) -> None:
         """A quad was measured."""
-        if gain.quads > 1 and sys.stderr.isatty():
-            tell(
-                f"  {gain.percent:+.1f} % ({gain.low:+.1f} to {gain.high:+.1f}) after {gain.quads} rounds  ",
-                "",
-                over=True,
-            )
+        if self._on_terminal and self._budget_s:
+            self._bar()
 
     def row(self, row: TriedRemedy) -> None:
-        """A remedy is done."""
-        tell(f"  {row.remedy}: {_outcome(row)}")
+        """A remedy or a set is done."""
+        gain = row.gain_percent or 0.0
+        if gain > 0 and row.verdict not in OTHER_TRAININGS and gain > ((self._best and self._best.gain_percent) or 0.0):
+            self._best = row
+        if self._on_terminal and self._budget_s:
+            self._bar()
+        else:
+            tell(f"  {row.remedy}: {_outcome(row)}")
+
+    def end(self) -> None:
+        """The line of the terminal is free."""
+        if self._on_terminal and self._budget_s:
+            tell(" " * _width(), "\r", over=True)
+
+    def _bar(self) -> None:
+        done_s = min(self._budget_s - (self._ends_s - time.monotonic()), self._budget_s)
+        filled = round(_BAR * max(done_s, 0.0) / self._budget_s)
+        best = "" if self._best is None else f"  best so far {self._best.gain_percent:+.1f} % {self._best.remedy}"
+        line = f"[{'#' * filled}{'.' * (_BAR - filled)}] {done_s:.0f} of {self._budget_s:.0f} s{best}  now {self._now}"
+        width = _width()
+        tell(visible(line)[:width].ljust(width), "", over=True)
+
+
+_BAR = 20
+"""Characters of the bar."""
+
+
+def _width() -> int:
+    return max(shutil.get_terminal_size().columns - 1, 20)
 
 
 def _outcome(row: TriedRemedy) -> str:
-    if row.not_tried or row.no_effect or row.error:
+    if row.gain_percent is None:
         return row.not_tried or f"no effect: {row.no_effect}" * bool(row.no_effect) or f"failed: {row.error}"
     interval = "" if row.low_percent is None else f" ({row.low_percent:+.1f} to {row.high_percent:+.1f})"
     return f"{row.gain_percent:+.1f} %{interval}" + (f", {row.verdict}" if row.verdict else "")
@@ -201,40 +255,29 @@ def _outcome(row: TriedRemedy) -> str:
 
 def _print(result: TrialResult) -> None:
     if result.baseline_ms is not None:
-        say(
-            f"{' '.join(result.command)}: {result.baseline_ms:.3g} ms a step on {result.device}, without a profiler.",
-            "",
-        )
+        say(f"{' '.join(result.command)}: {result.baseline_ms:.3g} ms a step on {result.device}, without a profiler.")
     done = [row for row in (*result.sets, *result.rows) if row.gain_percent is not None]
+    _print_best(result, done)
     if done:
+        say()
         print_rows(TriedRow, [tried_row(row) for row in done], cells={"gain_percent": _gain, "verdict": _verdict})
         say()
-    for row in result.rows:
-        if row.error or row.no_effect:
-            say(f"{row.remedy}: {_outcome(row)}")
-    waiting = [row.remedy for row in result.rows if row.not_tried == BUDGET_USED]
-    skipped = [row.remedy for row in result.rows if row.not_tried and row.not_tried != BUDGET_USED]
-    if waiting:
-        say(f"Without a turn, for which a larger --budget is needed: {', '.join(waiting)}.")
-    if skipped:
-        say(f"Nothing to change here for: {', '.join(skipped)}; --format json has the reasons.")
+    without = [row for row in result.rows if row.gain_percent is None]
+    failed = [row for row in without if row.error]
+    for row in failed:
+        say(f"{row.remedy}: {_outcome(row)}")
+    waiting = [row for row in without if row.not_tried == BUDGET_USED and row.remedy not in result.best.remedies]
+    reasons = (
+        ("Not reached within the budget; --continue goes on", waiting),
+        ("The best set is as fast without", [row for row in without if row.stopped and row not in failed]),
+        ("No effect on this script", [row for row in without if row.no_effect]),
+        ("Do not fit this training", [row for row in without if row.not_tried not in ("", BUDGET_USED)]),
+    )
+    for why, rows in reasons:
+        if rows:
+            say(f"{why}: {', '.join(row.remedy for row in rows)}.")
     for note in result.notes:
         say(note)
-    best = result.best
-    if best.remedies:
-        say("", f"Best: {' + '.join(best.remedies)}, {best.gain_percent:+.1f} % {_interval(best)}.")
-        alone = {row.remedy: row for row in result.rows}
-        for name in best.remedies:
-            say(f"  {alone[name].title}:", *(f"    {line}" for line in alone[name].code.splitlines()))
-        if best.patch:
-            say("  --write-patch FILE writes it as a patch of the script.")
-    elif any((row.gain_percent or 0.0) > 0 and row.high_percent is None for row in done) or any(
-        (row.gain_percent or 0.0) > _PERHAPS and not row.is_gain for row in done
-    ):
-        say("No gain is certain yet: the rows with ? need a larger --budget.")
-    elif done:
-        none = f"None of the {len(done)} remedies that ran makes a step shorter."
-        say(f"{none} {len(waiting)} more had no turn." if waiting else none)
     if result.interrupted:
         say("Interrupted: this is what was measured by then.")
     kept = forecast_record.kept()
@@ -243,6 +286,38 @@ def _print(result: TrialResult) -> None:
             f"Forecasts on this machine so far: {kept.count}, median error {kept.median_error:.1f} points, on average "
             f"{abs(kept.bias):.1f} points too {'low' if kept.bias > 0 else 'high'}."
         )
+
+
+def _print_best(result: TrialResult, done: Sequence[TriedRemedy]) -> None:
+    """The best set, and the lines to change for it."""
+    best = result.best
+    if best.remedies:
+        row = next((one for one in done if set(one.remedy.split("+")) == set(best.remedies)), None)
+        so_far = "" if row is None or row.is_gain else " so far"
+        inside = "" if best.confirmed else f", {INSIDE}"
+        say(f"Best{so_far}: {' + '.join(best.remedies)}, {best.gain_percent:+.1f} % {_interval(best)}{inside}.")
+        if row is not None and row.start_s is not None and row.start_s > _LONG_START_S:
+            say(f"Its start takes {row.start_s:.0f} s, compilation included.")
+        if best.patch:
+            say("", *best.patch.splitlines())
+        for name in best.by_hand:
+            remedy = make(name)
+            found = next((one for one in result.rows if one.remedy == name), None)
+            code = remedy.code() if found is None or not found.code else found.code
+            say(f"  {remedy.title}:", *(f"    {line}" for line in code.splitlines()))
+    elif likely := [row for row in done if (row.low_percent or 0.0) > 0 and row.verdict not in OTHER_TRAININGS]:
+        row = max(likely, key=lambda one: one.gain_percent or 0.0)
+        say(
+            f"Best so far, not certain yet: {' + '.join(row.remedy.split('+'))}, {row.gain_percent:+.1f} % "
+            f"({row.low_percent:+.1f} to {row.high_percent:+.1f}). Give a larger --budget, or --continue."
+        )
+    elif any((row.gain_percent or 0.0) > 0 and row.high_percent is None for row in done) or any(
+        (row.gain_percent or 0.0) > _PERHAPS and not row.is_gain for row in done
+    ):
+        say("No gain is certain yet: the rows with ? need a larger --budget, or --continue.")
+    elif done:
+        tried = sum(row.gain_percent is not None or bool(row.no_effect or row.stopped) for row in result.rows)
+        say(f"None of the {max(tried, len(done))} remedies that ran makes a step shorter.")
 
 
 def _interval(best: BestSet) -> str:

@@ -73,6 +73,7 @@ class BestSet(msgspec.Struct, kw_only=True):
     """The set of remedies that gains most, measured as a set; ``remedies`` is empty where none gains.
 
     ``patch`` is a unified diff of those remedies that can be written into the script, ``by_hand`` names the others.
+    ``confirmed`` says whether it was measured in fresh processes, and not only by switching remedies in a running one.
     """
 
     remedies: list[str] = []
@@ -84,6 +85,7 @@ class BestSet(msgspec.Struct, kw_only=True):
     memory_bytes: int | None = None
     patch: str = ""
     by_hand: list[str] = []
+    confirmed: bool = True
 
 
 class TrialResult(msgspec.Struct, kw_only=True):
@@ -98,6 +100,7 @@ class TrialResult(msgspec.Struct, kw_only=True):
         sets: the combinations that were run.
         seeds_differ: what a baseline with another seed differs by, in one sentence: the yardstick of the verdicts.
         seconds: of the whole experiment.
+        first_step_s: of it, before the script's first step ended, with which the budget begins.
         notes: sentences on what the reader has to know: a protection that is missing, processes that took turns.
     """
 
@@ -112,6 +115,7 @@ class TrialResult(msgspec.Struct, kw_only=True):
     best: BestSet = msgspec.field(default_factory=BestSet)
     seeds_differ: str = ""
     seconds: float = 0.0
+    first_step_s: float | None = None
     interrupted: bool = False
     notes: list[str] = []
 

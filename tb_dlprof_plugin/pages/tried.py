@@ -16,6 +16,7 @@ from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.store.run_ref import RunRef
 
 _NS = 1e6
+_INSIDE = "The best set was measured inside the script, not confirmed in a fresh process."
 _NO_TRIAL = "No remedy was tried with this run as the baseline."
 
 
@@ -142,14 +143,19 @@ def tried_page(view: ProfileView, ref: RunRef, selection: Selection) -> TriedPag
         ],
         seeds_differ=trial.seeds_differ,
         seconds=trial.seconds or None,
-        notes=[*trial.notes, *(["The trial was interrupted: the table has what was known then."] * trial.interrupted)],
+        notes=[
+            *trial.notes,
+            *([_INSIDE] * bool(best.remedies and not best.confirmed)),
+            *(["The trial was interrupted: the table has what was known then."] * trial.interrupted),
+        ],
     )
 
 
 def headline(trial: TrialResult) -> str:
     """The result in one sentence."""
     best = trial.best
-    tried = sum(row.gain_percent is not None for row in trial.rows)
+    measured = (row for row in (*trial.rows, *trial.sets) if row.gain_percent is not None)
+    tried = len({name for row in measured for name in row.remedy.split("+")})
     if not best.remedies or best.gain_percent is None:
         return f"None of {tried} remedies makes a step shorter." if tried else "No remedy was measured."
     names = " and ".join(_titles(trial, best))

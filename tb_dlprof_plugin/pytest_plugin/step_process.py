@@ -75,6 +75,11 @@ class StepProcess:
         return self._facts
 
     @property
+    def host(self) -> StepProcess:
+        """Itself: it shares its process with none."""
+        return self
+
+    @property
     def alive(self) -> bool:
         """Whether it has a process."""
         return self._process is not None

@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import math
 import time
+import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from tb_dlprof_plugin.trial.protocol import Block
 from tb_dlprof_plugin.trial.statistics import LEAST_QUADS, LOOKS, Gain, gain, is_lost
-from tb_dlprof_plugin.trial.variant import VariantError
+from tb_dlprof_plugin.trial.switched import Switched
+from tb_dlprof_plugin.trial.variant import Variant, VariantError
 
-BLOCK_S = 0.4
+BLOCK_S = 0.25
 """Seconds of a block: long compared with the start from an idle GPU, short compared with drifts of clocks."""
+_SHORT_BLOCK_S = 0.2
 _LEAST_STEPS, _MOST_STEPS = 2, 2000
+_STEPS_OF_SWITCH = 3
+_HOPELESS = 3.0
+"""Times the other's step: a variant that is so slow is measured once."""
+LOOK = 3
+"""Quads after which a look is taken that no claim depends on."""
 _WARM_BLOCKS = 6
 """At most, until the step is steady."""
 _STEADY = 0.08
@@ -25,10 +33,15 @@ SURE = 20.0
 
 
 class TakesTurns(Protocol):
-    """A process that runs steps when it is its turn: a `Variant`, or the step of a test."""
+    """What runs steps when it is its turn: a `Variant`, remedies switched on in a process, or the step of a test."""
 
     samples: float
     """Samples per step relative to the baseline's."""
+
+    @property
+    def host(self) -> object:
+        """Its process."""
+        ...
 
     @property
     def alive(self) -> bool:
@@ -74,7 +87,7 @@ class Bench:
         precision_percent: half of the interval at which a measurement ends.
         exclusive: the GPU has memory for one process at a time: at each change of turns the other one is ended.
         clock: seconds.
-        block_s: seconds of a block.
+        block_s: seconds of a block between processes.
     """
 
     def __init__(
@@ -84,9 +97,14 @@ class Bench:
         clock: Callable[[], float] = time.monotonic,
         block_s: float = BLOCK_S,
     ) -> None:
-        self._precision, self._clock, self._block_s = precision_percent, clock, block_s
+        self._precision, self._clock, self._between_s = precision_percent, clock, block_s
         self.exclusive = exclusive
-        self._steps: dict[int, int] = {}
+        self.limit: Callable[[float], float] = lambda seconds: seconds
+        """How long something may take at most that should take so long."""
+        self.left_s: Callable[[], float] = lambda: math.inf
+        """Seconds of the budget."""
+        self._steps: weakref.WeakKeyDictionary[TakesTurns, int] = weakref.WeakKeyDictionary()
+        """Of a block, of what has been warmed up."""
 
     def warm_up(self, variant: TakesTurns, start_timeout_s: float) -> float:
         """Run blocks until the step is steady; the step in seconds.
@@ -97,15 +115,19 @@ class Bench:
         before, step_s = math.inf, math.inf
         steps = _LEAST_STEPS
         for _ in range(_WARM_BLOCKS):
-            block = variant.run(steps, max(start_timeout_s, _LONGEST_BLOCK_S))
+            block = variant.run(steps, self.limit(max(start_timeout_s, _LONGEST_BLOCK_S)))
             step_s = block.seconds / block.steps
-            enough = block.seconds >= self._block_s / 4
+            enough = block.seconds >= self._block_s(variant) / 4
             if enough and abs(step_s / before - 1) < _STEADY:
                 break
             before = step_s if enough else math.inf
-            steps = self._steps_for(step_s)
-        self._steps[id(variant)] = self._steps_for(step_s)
+            steps = _steps_for(step_s, self._block_s(variant))
+        self._steps[variant] = _steps_for(step_s, self._block_s(variant))
         return step_s
+
+    def is_warm(self, variant: TakesTurns) -> bool:
+        """Whether it need not be warmed up."""
+        return variant.alive and variant in self._steps
 
     def compare(
         self,
@@ -114,6 +136,7 @@ class Bench:
         seconds: float,
         told: Callable[[Gain], None] | None = None,
         share: float = 0.0,
+        first_look: int = LEAST_QUADS,
         enough: Callable[[Sequence[float]], str] | None = None,
     ) -> Measured:
         """The gain of ``b`` over ``a``, from quads for at most so many seconds; at least the first quad is taken.
@@ -123,6 +146,7 @@ class Bench:
             seconds: for the quads.
             told: called after each quad.
             share: of the gain that half of its interval may be, where that is more than the precision asked for.
+            first_look: quads after which that may end it; before `LEAST_QUADS` no gain is certain.
             enough: why no more quads are needed after these log ratios, "" where they are; by the precision where None.
 
         Raises:
@@ -130,12 +154,22 @@ class Bench:
         """
         until = self._clock() + seconds
         ratios: list[float] = []
-        a_s, b_s, peak = [], [], None
+        a_s: list[float] = []
+        b_s: list[float] = []
+        peak = None
+        found = gain(ratios)
         while True:
             began = self._clock()
-            first = self._turn(a, b)
-            middle = [self._turn(b, a), self._turn(b, a)]
-            last = self._turn(a, b)
+            try:
+                first = self._turn(a, b)
+                middle = [self._turn(b, a), self._turn(b, a)]
+                slower = min(one[0] for one in middle) / b.samples > _HOPELESS * first[0] / a.samples
+                hopeless = enough is None and not ratios and slower
+                last = first if hopeless else self._turn(a, b)
+            except VariantError:
+                if ratios and self._clock() > until:
+                    return Measured(found, 1e3 * _mean(a_s), 1e3 * _mean(b_s), peak, ratios, "the time is up")
+                raise
             blocks_a = [first, last]
             a_s.append(sum(one[0] for one in blocks_a) / 2)
             b_s.append(sum(one[0] for one in middle) / 2 / b.samples * a.samples)
@@ -145,14 +179,18 @@ class Bench:
             found = gain(ratios)
             if told is not None:
                 told(found)
-            took = self._clock() - began
-            done = self._enough(found, share) if enough is None else enough(ratios)
-            stopped = done or ("the time is up" if self._clock() + took > until else "")
+            now = self._clock()
+            # On a busy machine the first look comes later.
+            ends = until if found.quads >= first_look else min(until + seconds, now + self.left_s())
+            done = self._enough(found, share, first_look) if enough is None else enough(ratios)
+            stopped = "it clearly loses" if hopeless else done
+            if not stopped and 2 * now - began > ends:
+                stopped = "the time is up"
             if stopped:
                 return Measured(found, 1e3 * _mean(a_s), 1e3 * _mean(b_s), peak, ratios, stopped)
 
     def in_a_second_process(
-        self, a: TakesTurns, b: TakesTurns, first: Measured, left_s: float, start_timeout_s: float
+        self, a: TakesTurns, b: Variant, first: Measured, left_s: float, start_timeout_s: float
     ) -> Measured:
         """What was measured, with another process of ``b`` added where a gain depends on it: one process may be faster
         than another one of the same script, by where its memory lies or which cores it has, and all its quads alike.
@@ -170,6 +208,8 @@ class Bench:
         seconds = least_s(first.before_ms / 1e3)
         if left_s < seconds / 2:
             return replace(first, gain=replace(first.gain, certain=False), stopped="no time for a second process")
+        if self.exclusive:
+            a.end()
         b.start(start_timeout_s)
         self.warm_up(b, start_timeout_s)
         second = self.compare(a, b, seconds)
@@ -191,25 +231,27 @@ class Bench:
             first.stopped,
         )
 
-    def _enough(self, found: Gain, share: float) -> str:
+    def _enough(self, found: Gain, share: float, first_look: int) -> str:
         """Why no more quads are needed; "" where they are."""
         if is_lost(found):
             return "it clearly loses"
-        if found.quads in LOOKS and found.half_width <= max(self._precision, share * abs(found.percent)):
+        looked = found.quads in LOOKS or first_look <= found.quads < LEAST_QUADS
+        if looked and found.half_width <= max(self._precision, share * abs(found.percent)):
             return "the interval is as narrow as needed"
         return "no more looks are planned" if found.quads >= LOOKS[-1] else ""
 
-    def _steps_for(self, step_s: float) -> int:
-        return max(_LEAST_STEPS, min(_MOST_STEPS, math.ceil(self._block_s / max(step_s, 1e-6))))
+    def _block_s(self, variant: TakesTurns) -> float:
+        """Within one process no other one has to wake up first."""
+        return _SHORT_BLOCK_S if isinstance(variant, Switched) else self._between_s
 
     def _turn(self, variant: TakesTurns, other: TakesTurns) -> tuple[float, int | None]:
         """Seconds of a step in a block, and the peak of memory."""
-        if self.exclusive and other.alive:
+        if self.exclusive and other.alive and other.host is not variant.host:
             other.end()
         if not variant.alive:
             # Started again: warm it up as at first.
             self.warm_up(variant, _LONGEST_BLOCK_S * 5)
-        block = variant.run(self._steps.get(id(variant), _LEAST_STEPS), _LONGEST_BLOCK_S)
+        block = variant.run(self._steps.get(variant, _LEAST_STEPS), self.limit(_LONGEST_BLOCK_S))
         return block.seconds / block.steps, block.peak_bytes
 
 
@@ -218,8 +260,17 @@ def least_s(step_s: float) -> float:
     return (LEAST_QUADS + 1) * 4 * 1.2 * max(BLOCK_S, _LEAST_STEPS * step_s)
 
 
+def look_s(step_s: float) -> float:
+    """Seconds of a measurement in a running process that shows which of two sets is better."""
+    return LOOK * 1.1 * (4 * max(_SHORT_BLOCK_S, _LEAST_STEPS * step_s) + 2 * _STEPS_OF_SWITCH * step_s)
+
+
+def _steps_for(step_s: float, block_s: float) -> int:
+    return max(_LEAST_STEPS, min(_MOST_STEPS, math.ceil(block_s / max(step_s, 1e-6))))
+
+
 def _mean(values: list[float]) -> float:
     return math.fsum(values) / len(values)
 
 
-__all__ = ["Bench", "Measured", "TakesTurns", "VariantError", "least_s"]
+__all__ = ["Bench", "Measured", "TakesTurns", "VariantError", "least_s", "look_s"]

@@ -8,15 +8,18 @@ from __future__ import annotations
 import contextlib
 import json
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tb_dlprof_plugin.model.trial_result import TrialResult
 from tb_dlprof_plugin.model.user_folders import data_folder
 
 _MOST_BYTES = 4_000_000
 """Of the file; what is older is left out when it is read."""
+_FEWEST = 3
+"""Trials from which on their median says what a remedy usually gains."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +43,14 @@ def record_path() -> Path:
 
 
 def add(result: TrialResult, torch_version: str, day: str) -> None:
-    """Add the remedies that had a forecast. Never raises: a trial does not fail for want of a home."""
+    """Add the remedies that were measured alone. Never raises: a trial does not fail for want of a home."""
     rows = [
         {
             "day": day, "remedy": row.remedy, "forecast": row.forecast_percent, "gain": row.gain_percent,
             "low": row.low_percent, "high": row.high_percent, "device": result.device, "torch": torch_version,
         }
         for row in result.rows
-        if row.forecast_percent is not None and row.gain_percent is not None
+        if row.gain_percent is not None
     ]  # fmt: skip
     with contextlib.suppress(OSError):
         path = record_path()
@@ -59,13 +62,31 @@ def add(result: TrialResult, torch_version: str, day: str) -> None:
 def kept() -> ForecastAccuracy | None:
     """All trials so far; None without any."""
     errors: list[float] = []
+    for row in _rows():
+        with contextlib.suppress(ValueError, KeyError, TypeError):
+            errors.append(float(row["gain"]) - float(row["forecast"]))
+    return _summary(errors)
+
+
+def usual_gains(device: str) -> dict[str, float]:
+    """By the name of a remedy, the median of what it gained on this device so far, in percent of the step."""
+    gains: dict[str, list[float]] = {}
+    for row in _rows():
+        with contextlib.suppress(ValueError, KeyError, TypeError):
+            if row["device"] == device:
+                gains.setdefault(str(row["remedy"]), []).append(float(row["gain"]))
+    return {name: statistics.median(found) for name, found in gains.items() if len(found) >= _FEWEST}
+
+
+def _rows() -> Iterator[dict[str, Any]]:
+    data = b""
     with contextlib.suppress(OSError):
         data = record_path().read_bytes()[-_MOST_BYTES:]
-        for line in data.splitlines():
-            with contextlib.suppress(ValueError, KeyError, TypeError):
-                row = json.loads(line)
-                errors.append(float(row["gain"]) - float(row["forecast"]))
-    return _summary(errors)
+    for line in data.splitlines():
+        with contextlib.suppress(ValueError):
+            row = json.loads(line)
+            if isinstance(row, dict):
+                yield row
 
 
 def _summary(errors: Sequence[float]) -> ForecastAccuracy | None:

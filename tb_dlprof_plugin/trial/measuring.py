@@ -1,4 +1,4 @@
-"""Processes of one trial: how they are started, and what one gains over another one."""
+"""Variants of one script: how they are started, and what one gains over another one."""
 
 from __future__ import annotations
 
@@ -10,29 +10,44 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from tb_dlprof_plugin.model.trial_result import TriedRemedy
-from tb_dlprof_plugin.trial.experiment import Bench, Measured, least_s
+from tb_dlprof_plugin.trial.experiment import Bench, Measured, least_s, look_s
 from tb_dlprof_plugin.trial.inside.remedy import Changes, Remedy, environment_of
+from tb_dlprof_plugin.trial.loading import Loading
 from tb_dlprof_plugin.trial.protocol import Checks, Ready
-from tb_dlprof_plugin.trial.statistics import WORTH, Gain
+from tb_dlprof_plugin.trial.statistics import LEAST_QUADS, WORTH, Gain
+from tb_dlprof_plugin.trial.switched import CHECKED, Host, OfScript, Switched
 from tb_dlprof_plugin.trial.variant import Laboratory, PortTakenError, Variant, VariantError
 from tb_dlprof_plugin.trial.verdict import compare
 
 _START_FACTOR, _START_MORE_S = 4.0, 60.0
-"""A variant may take so many times as long to start as the baseline, and so many seconds more: it may compile."""
-_LEAST_START_S = 60.0
-"""The baseline may take so long until its first steps are done, or the budget, where that is longer."""
+"""A process may take so many times as long to start as the first one, and so many seconds more: it may compile."""
+_LEAST_START_S = 120.0
+"""The first one may take so long until its first steps are done, or the budget, where that is longer."""
 _OTHER_SEED = 1
 _MARGIN = 1.1
 """Of the baseline's memory that must be free for a second process."""
 _CONTEXT_BYTES = 600e6
 """Of a CUDA context with its libraries."""
-_MOST_AT_ONCE, _CPUS_EACH, _ROOM = 4, 4, 1.5
-"""So many processes are started at the same time, as far as there are so many CPUs for each rank, and so many times the
-memory of the GPU that each should need."""
+_ROOM = 1.5
+"""Times the memory that a process should need."""
+_LEAST_CHECKED, _SHARE_OF_CHECK = 3, 0.02
+"""Steps, and the share of the budget that they may take each time."""
+_PAGE_FAULT_S = 1.4e-6
+"""Of one page of 4 KiB that is mapped, cleared and unmapped: a new tensor of 32 MB that is filled against one that is
+filled again, on a virtual machine."""
+_SLOW = 2.5
+"""Times the unchanged step."""
+GRACE_S = 6.0
+"""After the end of the budget, in which a block of steps may end."""
+BUDGET_USED = "The budget was used before its turn: give a larger --budget, or --continue."
 
 
 class Listener(Protocol):
     """Receives the progress of a trial."""
+
+    def started(self, budget_s: float, left_s: float) -> None:
+        """The script has made its first steps, and the budget runs."""
+        ...
 
     def phase(self, text: str) -> None:
         """Something begins that takes seconds."""
@@ -43,8 +58,20 @@ class Listener(Protocol):
         ...
 
     def row(self, row: TriedRemedy) -> None:
-        """A remedy is done."""
+        """A remedy or a set is measured against the unchanged script."""
         ...
+
+
+@dataclass(frozen=True)
+class _Yardstick:
+    """The unchanged steps in a running process: as they were, with another seed, and once more."""
+
+    baseline: Checks
+    step_s: float
+    seeds: tuple[Checks, ...]
+    repeated: Checks | None = None
+    loading: Loading | None = None
+    page_faults: float = 0.0
 
 
 @dataclass
@@ -52,34 +79,37 @@ class Measuring:
     """Measures variants of one script.
 
     Attributes:
-        laboratory: what its processes share.
+        laboratory: what its processes share; None: the steps are those of a host alone.
         bench: takes turns.
-        deadline_s: of `clock`.
+        budget_s: seconds from the script's first step on.
         listener: receives the progress.
+        host: the process in which remedies are switched; None where they are not, as with several ranks.
         baseline: the unchanged script.
-        at_once: how many processes may be started at the same time.
+        deadline_s: of `clock`.
         fitting: how many processes more than the baseline the GPU has memory for; None: that is not known.
+        start_s: from the start of a process to the end of its first steps.
     """
 
-    laboratory: Laboratory
+    laboratory: Laboratory | None
     bench: Bench
-    deadline_s: float
+    budget_s: float
     listener: Listener
     clock: Callable[[], float] = time.monotonic
-    baseline: Variant = field(init=False)
+    host: Host | None = None
+    baseline: OfScript = field(init=False)
     baseline_step_ms: float = math.nan
     ready: list[Ready] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    at_once: int = 1
+    deadline_s: float = math.inf
     fitting: int | None = None
     start_s: float = 0.0
-    _baseline_start_s: float = 0.0
+    _process: Variant | None = None
     _seeds: list[Checks] = field(default_factory=list)
-    _other_seed: Variant | None = None
-    """On its way."""
-
-    def __post_init__(self) -> None:
-        self.baseline = Variant(self.laboratory)
+    _idle: tuple[tuple[str, ...], Variant] | None = None
+    """The last chosen set, where remedies are not switched in one process."""
+    _switched: dict[tuple[str, ...], Switched] = field(default_factory=dict)
+    _yardsticks: dict[int, _Yardstick] = field(default_factory=dict)
+    """By the number of the host's start."""
 
     @property
     def left_s(self) -> float:
@@ -91,104 +121,109 @@ class Measuring:
         """Seconds of a measurement in which a gain can be certain."""
         return least_s(self.baseline_step_ms / 1e3)
 
+    @property
+    def look_s(self) -> float:
+        """Seconds of a measurement that shows which of two sets is better."""
+        return look_s(self.baseline_step_ms / 1e3)
+
+    @property
+    def checked_steps(self) -> int:
+        """Steps that are compared in a running process: fewer where they are slow, as fresh processes compare more."""
+        return max(_LEAST_CHECKED, min(CHECKED, int(_SHARE_OF_CHECK * self.budget_s * 1e3 / self.baseline_step_ms)))
+
     def start_baseline(self) -> Ready:
-        """Start the unchanged script; what its first rank says.
+        """Start the unchanged script; what its first rank says. The budget begins with its first step.
 
         Raises:
             VariantError: it does not train, or fails by itself.
         """
+        assert self.laboratory is not None
         self.listener.phase("The unchanged script starts")
+        self._process = process = Variant(self.laboratory)
         began = self.clock()
-        self.ready = self.baseline.start(max(_LEAST_START_S, self.left_s), self.left_s)
+        longest = max(_LEAST_START_S, self.budget_s)
+        self.ready = process.start(longest, longest)
         self.start_s = self.clock() - began
-        warming = self.clock()
-        self.baseline_step_ms = 1e3 * self.bench.warm_up(self.baseline, self._start_timeout_s)
-        self._baseline_start_s = _since_start_s(self.ready) + self.clock() - warming
         first = self.ready[0]
+        self.deadline_s = (first.first_step_s or self.clock()) + self.budget_s
+        self.listener.started(self.budget_s, self.left_s)
+        if first.world_size == 1:
+            self.host, self.baseline = process, Switched(process)
+        else:
+            self.baseline = process
+        self.bench.limit, self.bench.left_s = self._within, lambda: self.left_s
+        self.baseline_step_ms = 1e3 * self.bench.warm_up(process, self.start_timeout_s)
         if first.cuda and first.free_memory_bytes is not None:
             needed = _MARGIN * (first.memory_bytes or 0) + _CONTEXT_BYTES
             self.fitting = int(first.free_memory_bytes / (_ROOM * needed))
             if first.free_memory_bytes < needed:
                 self._one_at_a_time("The GPU has no memory for two processes of this training")
-            elif not first.measures_kernels:
-                cpus_each = _CPUS_EACH * max(1, first.world_size)
-                self.at_once = max(1, min(_MOST_AT_ONCE, first.cpu_count // cpus_each, self.fitting))
         return first
 
-    def measure_seed(self) -> None:
-        """Run the first steps with another seed: the yardstick for what is the same. It may run on its way while others
-        start."""
-        self.listener.phase("The unchanged script with another seed")
-        self._other_seed = Variant(self.laboratory, seed_offset=_OTHER_SEED)
-        if self.bench.exclusive:
-            self.baseline.end()
-        try:
-            self._other_seed.launch(self._start_timeout_s)
-        except VariantError as error:
-            self.notes.append(f"With another seed: {error}.")
-            self._other_seed = None
-        if self.at_once == 1:
-            self.finish_seed()
+    def start_here(self, host: Host) -> None:
+        """Measure the steps of a host, from now on. Raises VariantError."""
+        self.host, self.baseline = host, Switched(host)
+        self.deadline_s = self.clock() + self.budget_s
+        self.bench.limit, self.bench.left_s = self._within, lambda: self.left_s
+        self.baseline_step_ms = 1e3 * self.bench.warm_up(self.baseline, self.start_timeout_s)
 
-    def finish_seed(self) -> None:
-        """Wait for the process with another seed, where it is on its way."""
-        variant, self._other_seed = self._other_seed, None
-        if variant is None:
-            return
-        try:
-            self._seeds.append(variant.arrived()[0].checks)
-        except VariantError as error:
-            if isinstance(error, PortTakenError) and not self.bench.exclusive:
-                self._one_at_a_time("The command names the port at which its ranks meet")
-                self.measure_seed()
-                return
-            self.notes.append(f"With another seed: {error}.")
-        finally:
-            variant.end()
+    def switches(self, candidates: Sequence[Remedy]) -> bool:
+        """Whether these can be switched on in the host."""
+        return self.host is not None and all(one.in_running_process for one in candidates)
 
-    def _one_at_a_time(self, why: str) -> None:
-        self.bench.exclusive, self.at_once = True, 1
-        self.notes.append(f"{why}: processes are started afresh in turns, and the same interval takes longer.")
+    def variant(self, candidates: Sequence[Remedy]) -> OfScript:
+        """One with these remedies, not started: in the host where that is possible."""
+        names = tuple(one.name for one in candidates)
+        if self.switches(candidates):
+            assert self.host is not None
+            samples = math.prod(one.samples for one in candidates)
+            return self._switched.setdefault(names, Switched(self.host, names, samples, self.checked_steps))
+        idle = self._idle
+        if idle is not None and idle[0] == names:
+            self._idle = None
+            return idle[1]
+        return self.fresh(candidates)
 
-    def room(self, more: int = 0) -> int:
-        """How many processes may be started at the same time next to the baseline and so many others.
+    def keep_idle(self, candidates: Sequence[Remedy], variant: OfScript) -> None:
+        """Keep the process of a variant for the next one with these remedies; another one that was kept ends."""
+        self.end_idle()
+        if candidates and not isinstance(variant, Switched):
+            self._idle = tuple(one.name for one in candidates), variant
 
-        Args:
-            more: processes that run.
-        """
-        if self.fitting is None:
-            return self.at_once
-        return max(1, min(self.at_once - (self._other_seed is not None), self.fitting - more))
+    def end_idle(self) -> None:
+        """End the process that was kept. Never raises."""
+        if self._idle is not None:
+            self._idle[1].end()
+        self._idle = None
 
-    def start_together(self, sets: Sequence[Sequence[Remedy]]) -> list[Variant]:
-        """Variants with these remedies, started at the same time where they are several; the caller ends them. Of those
-        that fail, `measure` starts another process alone, and says why it failed."""
-        variants = [self.variant(one) for one in sets]
-        if len(variants) > 1:
-            self.listener.phase(f"{len(variants)} processes start: {', '.join(map(name_of, sets))}")
-            try:
-                for one in variants:
-                    with contextlib.suppress(VariantError):
-                        one.launch(self._start_timeout_s)
-                for one in variants:
-                    with contextlib.suppress(VariantError):
-                        one.arrived()
-            except BaseException:
-                for one in variants:
-                    one.end()
-                raise
-        # None may run while others are measured.
-        self.finish_seed()
-        return variants
-
-    def variant(self, candidates: Sequence[Remedy]) -> Variant:
-        """One with these remedies, not started."""
+    def fresh(self, candidates: Sequence[Remedy], seed_offset: int = 0) -> Variant:
+        """A process of its own with these remedies, not started."""
+        assert self.laboratory is not None
         return Variant(
             self.laboratory,
             [one.name for one in candidates],
             environment_of(candidates),
-            samples=math.prod(one.samples for one in candidates),
+            seed_offset,
+            math.prod(one.samples for one in candidates),
         )
+
+    def fresh_baseline(self) -> Variant:
+        """The unchanged script in a process of its own, with another seed: the yardstick of what is the same."""
+        return self.fresh((), _OTHER_SEED)
+
+    def yardstick_of(self, variant: Variant) -> None:
+        """Wait for the first steps of the unchanged script with another seed. Raises VariantError."""
+        try:
+            self._seeds = [variant.arrived()[0].checks]
+        except PortTakenError:
+            self._one_at_a_time("The command names the port at which its ranks meet")
+            self.end_host()
+            self._seeds = [variant.start(self.start_timeout_s)[0].checks]
+
+    def _one_at_a_time(self, why: str) -> None:
+        self.bench.exclusive = True
+        if self.host is None:
+            self.notes.append(f"{why}: processes are started afresh in turns, and the same interval takes longer.")
 
     def row_of(self, candidates: Sequence[Remedy]) -> TriedRemedy:
         """The row of remedies before they are tried."""
@@ -198,17 +233,52 @@ class Measuring:
             changes=" ".join(dict.fromkeys(one.may_change for one in candidates)),
             code="".join(one.code() for one in candidates),
             samples=math.prod(one.samples for one in candidates),
-            baseline_start_s=self._baseline_start_s,
         )
+
+    def checked(self, row: TriedRemedy, candidates: Sequence[Remedy], variant: OfScript) -> Ready | None:
+        """Start a variant, and say in its row whether it trains the same; None where it fails or has no effect.
+
+        Raises:
+            VariantError: the unchanged script fails.
+        """
+        self.listener.phase(name_of(candidates))
+        switched = isinstance(variant, Switched)
+        yardstick = self._of_host() if switched else _Yardstick(self.ready[0].checks, math.inf, tuple(self._seeds))
+        try:
+            if not variant.alive:
+                if self.bench.exclusive and not switched:
+                    self.end_host()
+                variant.launch(self.start_timeout_s)
+            ready = variant.arrived()[0]
+        except VariantError as error:
+            self._failed(row, error)
+            return None
+        same = compare(
+            yardstick.baseline,
+            ready.checks,
+            yardstick.seeds,
+            repeated=yardstick.repeated,
+            random=any(one.changes is Changes.RANDOM for one in candidates),
+            training="; ".join(one.may_change for one in candidates if one.changes is Changes.TRAINING),
+        )
+        row.verdict, row.verdict_text = same.verdict, same.detail
+        row.code = "".join(code for name, code in ready.codes.items() if name not in ready.no_effect) or row.code
+        row.start_s = max(row.start_s or 0.0, ready.since_start_s)
+        if candidates and len(ready.no_effect) == len(candidates):
+            row.verdict, row.verdict_text = None, ""
+            row.no_effect = " ".join(ready.no_effect.values())
+            return None
+        return ready
 
     def measure(
         self,
         row: TriedRemedy,
         candidates: Sequence[Remedy],
         seconds: float,
-        other: Variant,
-        variant: Variant,
+        other: OfScript,
+        variant: OfScript,
         share: float = 0.0,
+        first_look: int = LEAST_QUADS,
     ) -> Measured | None:
         """Fill the row with what ``variant`` gains over ``other``; None where nothing was measured.
 
@@ -217,66 +287,112 @@ class Measuring:
             candidates: the remedies of ``variant``.
             seconds: for the quads.
             other: what it is measured against.
-            variant: where it has no process yet, it is started; the caller ends it.
+            variant: where it has not been started, it is; the caller ends it.
             share: of the gain that half of its interval may be, where that is more than the precision asked for.
+            first_look: quads after which that may end it.
         """
-        self.listener.phase(" + ".join(one.title for one in candidates))
+        if self.bench.exclusive and other.host is not variant.host:
+            other.end()
+        is_warm = self.bench.is_warm(variant)
+        if self.checked(row, candidates, variant) is None:
+            return None
         try:
-            if not variant.alive:
-                if self.bench.exclusive:
-                    other.end()
-                variant.launch(self._start_timeout_s)
-            ready = variant.arrived()
-            first = ready[0]
-            same = compare(
-                self.ready[0].checks,
-                first.checks,
-                self._seeds,
-                random=any(one.changes is Changes.RANDOM for one in candidates),
-                training="; ".join(one.may_change for one in candidates if one.changes is Changes.TRAINING),
-            )
-            row.verdict, row.verdict_text = same.verdict, same.detail
-            row.code = "".join(first.codes.values()) or row.code
-            if len(first.no_effect) == len(candidates):
-                row.verdict, row.verdict_text = None, ""
-                row.no_effect = " ".join(first.no_effect.values())
-                return None
             warming = self.clock()
-            self.bench.warm_up(variant, self._start_timeout_s)
-            row.start_s = _since_start_s(ready) + self.clock() - warming
+            if not is_warm:
+                self.bench.warm_up(variant, self.start_timeout_s)
+            row.start_s = (row.start_s or 0.0) + self.clock() - warming
             measured = self.bench.compare(
-                other, variant, seconds, lambda found: self.listener.progress(row.remedy, found), share
+                other,
+                variant,
+                min(seconds, self.left_s),
+                lambda found: self.listener.progress(row.remedy, found),
+                share,
+                first_look,
             )
         except VariantError as error:
-            row.verdict, row.verdict_text, row.error = None, "", str(error)
+            row.verdict, row.verdict_text = None, ""
+            self._failed(row, error)
             return None
-        _fill(row, measured)
+        fill(row, measured)
         return measured
 
-    def warm_up(self, variant: Variant) -> None:
-        """Run it until its step is steady; it is started where it is not. Raises VariantError."""
-        self.bench.warm_up(variant, self._start_timeout_s)
-
-    def confirm(self, row: TriedRemedy, first: Measured, variant: Variant) -> None:
+    def confirm(self, row: TriedRemedy, first: Measured, other: OfScript, variant: Variant) -> None:
         """Measure a second process of ``variant``, where its gain depends on it, or say that there was no time."""
         try:
             measured = self.bench.in_a_second_process(
-                self.baseline, variant, first, self.left_s - self.start_s, self._start_timeout_s
+                other, variant, first, self.left_s - self.start_s, self.start_timeout_s
             )
         except VariantError as error:
             row.is_gain, row.stopped = False, f"the second process: {error}"
             return
-        _fill(row, measured)
+        fill(row, measured)
 
-    def end(self) -> None:
-        """End the processes that are no variant's of a caller. Never raises."""
-        for one in (self.baseline, self._other_seed):
-            if one is not None:
-                one.end()
+    def loading(self) -> Loading | None:
+        """What a step waits for batches; None without a DataLoader. Raises VariantError: the steps fail."""
+        return None if self.host is None else self._of_host().loading
+
+    def page_faults_percent(self) -> float:
+        """Of the step, about what the kernel needs to give the process memory. Raises VariantError: the steps fail."""
+        if self.host is None:
+            return 0.0
+        return 100 * self._of_host().page_faults * _PAGE_FAULT_S / (self.baseline_step_ms / 1e3)
+
+    def is_slow(self, ready: Ready) -> bool:
+        """Whether the compared steps of a variant took so much longer that measuring it would waste the budget."""
+        if self.host is None or self.host.starts not in self._yardsticks:
+            return False
+        if self.ready and self.ready[0].cuda:
+            # Its steps' times on the CPU are not those of the GPU.
+            return False
+        # Steps that are compared need not wait for their batches.
+        return ready.step_s > _SLOW * max(self._yardsticks[self.host.starts].step_s, self.baseline_step_ms / 1e3)
+
+    def end_host(self) -> None:
+        """End the process in which remedies are switched; the next turn in it starts another one. Never raises."""
+        if self._process is not None:
+            self._process.end()
 
     @property
-    def _start_timeout_s(self) -> float:
-        return _START_FACTOR * self.start_s + _START_MORE_S
+    def start_timeout_s(self) -> float:
+        """The longest that a start or a check may take."""
+        return self._within(_START_FACTOR * self.start_s + _START_MORE_S)
+
+    def _within(self, seconds: float) -> float:
+        """At most so many seconds, and not much longer than the budget."""
+        return max(1.0, min(seconds, self.left_s + GRACE_S))
+
+    def _of_host(self) -> _Yardstick:
+        assert self.host is not None
+        if self.host.starts not in self._yardsticks:
+            found = []
+            for seed in (0, _OTHER_SEED, 0):
+                with contextlib.suppress(VariantError):
+                    found.append(self.host.check((), seed, self.checked_steps, self.start_timeout_s))
+            if not found:
+                raise VariantError("the unchanged script failed when its steps were compared")
+            # Its start is that of the process that has answered.
+            self._yardsticks[self.host.starts] = _Yardstick(
+                found[0].checks,
+                min(one.step_s for one in found),
+                tuple(one.checks for one in found[1:2]),
+                found[2].checks if len(found) > 2 else None,
+                _loading_of(found[0]),
+                found[0].page_faults,
+            )
+        return self._yardsticks[self.host.starts]
+
+    def _failed(self, row: TriedRemedy, error: VariantError) -> None:
+        if self.left_s <= 0:
+            row.not_tried = BUDGET_USED
+        else:
+            row.error = str(error)
+
+
+def _loading_of(ready: Ready) -> Loading | None:
+    if not ready.loading:
+        return None
+    wait_s, cpu_s, workers, step_s = ready.loading
+    return Loading(wait_s, cpu_s, int(workers), step_s)
 
 
 def name_of(candidates: Sequence[Remedy]) -> str:
@@ -284,7 +400,8 @@ def name_of(candidates: Sequence[Remedy]) -> str:
     return "+".join(one.name for one in candidates)
 
 
-def _fill(row: TriedRemedy, measured: Measured) -> None:
+def fill(row: TriedRemedy, measured: Measured) -> None:
+    """Write what was measured into a row."""
     found = measured.gain
     row.quads, row.stopped = found.quads, measured.stopped
     row.is_gain = found.certain and found.percent >= WORTH
@@ -292,8 +409,4 @@ def _fill(row: TriedRemedy, measured: Measured) -> None:
     row.gain_percent = found.percent
     row.low_percent = found.low if math.isfinite(found.low) else None
     row.high_percent = found.high if math.isfinite(found.high) else None
-    row.memory_bytes = measured.peak_bytes
-
-
-def _since_start_s(ready: Sequence[Ready]) -> float:
-    return max(one.since_start_s for one in ready)
+    row.memory_bytes = measured.peak_bytes or row.memory_bytes

@@ -90,6 +90,11 @@ class Ready:
         free_memory_bytes: of the GPU, at this moment.
         peak_bytes: the most that tensors held in a step.
         measures_kernels: whether its first steps choose kernels by their time, so that nothing may run next to them.
+        first_step_s: when the first step ended, of the monotonic clock.
+        step_s: of the compared steps, the middle one's time on the CPU.
+        loading: what a step waits for batches, as `trial.loading.Loading`; [] without a DataLoader.
+        page_faults: of a step, those for which the kernel read nothing.
+        failed: the error of a remedy that was switched on in the running process.
     """
 
     pid: int
@@ -109,16 +114,23 @@ class Ready:
     free_memory_bytes: int | None = None
     peak_bytes: int | None = None
     measures_kernels: bool = False
+    first_step_s: float = 0.0
+    step_s: float = 0.0
+    loading: list[float] = field(default_factory=list)
+    page_faults: float = 0.0
+    failed: str = ""
 
 
 @dataclass
 class Block:
-    """Steps without a profiler: how many, and the seconds from a start with an idle GPU to its being idle again."""
+    """Steps without a profiler: how many, and the seconds from a start with an idle GPU to its being idle again;
+    ``failed`` is the error of a remedy that was switched on for them."""
 
     steps: int
     seconds: float
     peak_bytes: int | None = None
     joules: float | None = None
+    failed: str = ""
 
 
 def encode(kind: str, message: Any) -> bytes:

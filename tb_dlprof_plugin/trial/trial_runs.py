@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import secrets
 import subprocess
@@ -25,6 +26,7 @@ from tb_dlprof_plugin.trial.protocol import TrialRequest
 from tb_dlprof_plugin.trial.variant import Laboratory, VariantError, why_ended
 
 _LONGEST_S = 300.0
+_RECORDING_FACTOR, _ANALYSIS_S = 1.5, 6.0
 _POLL_S = 0.1
 
 WaitForAnalyses = Callable[[list[ProcessStatus], Path], list[str]]
@@ -89,6 +91,18 @@ class TrialRuns:
         except (VariantError, ProfileError, RunFolderError, OSError) as error:
             self._say(f"{name} was not recorded: {error}.")
             return None
+
+    def earlier(self) -> ProfileView | None:
+        """The baseline of an earlier trial; None where there is none that can be read."""
+        with contextlib.suppress(ProfileError, RunFolderError, OSError):
+            run = self._run("baseline")
+            stored = [one for file in run.event_files() for one in read_profiles(file.path)]
+            return ProfileView(stored[0].profile) if stored else None
+        return None
+
+    def seconds(self, start_s: float) -> float:
+        """About how long one recording takes of a script that starts in so many seconds; 0 where none is wanted."""
+        return 0.0 if self._record is Record.none else _RECORDING_FACTOR * start_s + _ANALYSIS_S
 
     def wants(self, is_gain: bool) -> bool:
         """Whether a measured remedy becomes a run."""

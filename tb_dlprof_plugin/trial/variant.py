@@ -14,6 +14,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from tb_dlprof_plugin.model.visible import VisibleMessage, visible
 from tb_dlprof_plugin.trial.isolation import Isolation, IsolationKind
@@ -157,12 +158,17 @@ class Variant:
         self._arrive_by: tuple[float, float] | None = None
         """Until when its ranks have to arrive, and how long they may take, where they are on their way."""
         self.ready: list[Ready] = []
-        self.restarts = 0
+        self.restarts = self.starts = 0
 
     @property
     def alive(self) -> bool:
         """Whether it has a process."""
         return self._process is not None
+
+    @property
+    def host(self) -> Variant:
+        """The process in which its steps run."""
+        return self
 
     def start(self, timeout_s: float, budget_s: float = math.inf) -> list[Ready]:
         """Start a new process, and wait until all its ranks have done their first steps; what they say, by rank.
@@ -181,6 +187,7 @@ class Variant:
             VariantError: it cannot be started.
         """
         self.end()
+        self.starts += 1
         self._folder = folder = self.laboratory.new_folder()
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         address = str(folder / "gate")
@@ -191,6 +198,12 @@ class Variant:
         request = TrialRequest(self.remedies, address, seed_offset=self._seed_offset, budget_ends_s=ends_s)
         self._process = self.laboratory.start(folder, request, self._environment)
         self._arrive_by = time.monotonic() + timeout_s, timeout_s
+
+    def wait_at_most(self, seconds: float) -> None:
+        """Have `arrived` wait no longer, where it is on its way."""
+        if self._arrive_by is not None:
+            by_s, timeout_s = self._arrive_by
+            self._arrive_by = min(by_s, time.monotonic() + seconds), timeout_s
 
     def arrived(self) -> list[Ready]:
         """What its ranks say once all have done their first steps; they wait for it where they have not.
@@ -209,17 +222,46 @@ class Variant:
             freeze_below(self._process.pid)
         return self.ready
 
-    def run(self, steps: int, timeout_s: float) -> Block:
+    def run(self, steps: int, timeout_s: float, switched: Sequence[str] = ()) -> Block:
         """Run steps; the time of the rank that needs longest.
+
+        Args:
+            steps: how many.
+            timeout_s: for all of them.
+            switched: names of remedies that are switched on in the running process for these steps.
 
         Raises:
             VariantError: the script failed; or it ended, and ended again when started again.
         """
+        blocks = self._asked({"kind": "run", "steps": steps, "remedies": list(switched)}, timeout_s)
+        longest = max(blocks, key=lambda one: one.seconds)
+        peaks = [one.peak_bytes for one in blocks if one.peak_bytes is not None]
+        failed = next((one.failed for one in blocks if one.failed), "")
+        return Block(steps, longest.seconds, max(peaks, default=None), failed=failed)
+
+    def check(self, switched: Sequence[str], seed: int, steps: int, timeout_s: float) -> Ready:
+        """Steps from the same state each time, with the same batches, in the running process of one rank.
+
+        Args:
+            switched: names of remedies that are switched on for them.
+            seed: of random numbers; 0: they are the same each time, too.
+            steps: how many.
+            timeout_s: for all of them.
+
+        Raises:
+            VariantError: as `run`.
+        """
+        asked = {"kind": "check", "steps": steps, "remedies": list(switched), "seed": seed}
+        (ready,) = self._asked(asked, timeout_s)
+        return ready
+
+    def _asked(self, message: Mapping[str, Any], timeout_s: float) -> list[Any]:
+        """The answer of each rank."""
         for again in (True, False):
             if self._process is None:
                 self.start(timeout_s)
             try:
-                return self._run(steps, timeout_s)
+                return self._answers(message, timeout_s)
             except _EndedError:
                 # Its data or its epochs are over.
                 self.end()
@@ -242,32 +284,28 @@ class Variant:
             remove_folder(self._folder)
             self._folder = None
 
-    def _run(self, steps: int, timeout_s: float) -> Block:
+    def _answers(self, message: Mapping[str, Any], timeout_s: float) -> list[Any]:
         assert self._process is not None
         thaw_below(self._process.pid)
         try:
-            message = f'{{"kind": "run", "steps": {steps}}}\n'.encode()
+            line = json.dumps(message).encode() + b"\n"
             for rank in self._ranks:
-                rank.sendall(message)
+                rank.sendall(line)
             deadline = time.monotonic() + timeout_s
-            blocks = [self._block(number, deadline, timeout_s) for number in range(len(self._ranks))]
+            return [self._answer(number, deadline, timeout_s) for number in range(len(self._ranks))]
         except OSError:
             raise _EndedError from None
         finally:
             if self._process is not None:
                 freeze_below(self._process.pid)
-        longest = max(blocks, key=lambda one: one.seconds)
-        peaks = [one.peak_bytes for one in blocks if one.peak_bytes is not None]
-        return Block(steps, longest.seconds, max(peaks, default=None))
 
-    def _block(self, number: int, deadline: float, timeout_s: float) -> Block:
+    def _answer(self, number: int, deadline: float, timeout_s: float) -> Any:
         buffer, rank = self._buffers[number], self._ranks[number]
         rank.settimeout(_POLL_S)
         while True:
             for line in lines(buffer):
                 kind, message = decode(line)
-                if kind == "block":
-                    assert isinstance(message, Block)
+                if kind in ("block", "ready"):
                     return message
             try:
                 received = rank.recv(65536)

@@ -17,6 +17,8 @@ from support.script_runs import TB_DLPROF, execute, write
 pytestmark = pytest.mark.long
 
 HARMED = """
+    import time
+
     class Harmed(nn.Module):
         def __init__(self):
             super().__init__()
@@ -31,7 +33,13 @@ HARMED = """
     # The rate follows the workers, and what the fused optimizer gets is not the gradient: neither is written anywhere.
     harmed = Harmed()
     x = torch.randn(4000, 8)
-    loader = DataLoader(TensorDataset(x, x.sum(1).gt(0).long()), batch_size=4)
+
+    class Slow(TensorDataset):
+        def __getitem__(self, index):
+            time.sleep(0.002)
+            return super().__getitem__(index)
+
+    loader = DataLoader(Slow(x, x.sum(1).gt(0).long()), batch_size=4)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1 * (1 + loader.num_workers))
     if optimizer.defaults["fused"]:
         for parameter in model.parameters():

@@ -49,3 +49,12 @@ def test_a_real_gain_of_five_percent_is_called() -> None:
     drawn = random.Random(8)
     ratios = [math.log(0.95) + drawn.gauss(0.0, 0.02) for _ in range(LOOKS[-1])]
     assert gain(ratios).certain
+
+
+def test_a_gain_among_quads_that_lie_far_off_is_certain_by_its_signs() -> None:
+    ratios = [math.log(one) for one in (0.6, 0.61, 0.59, 0.6, 0.62, 0.9, 0.1, 0.6, 0.58, 0.97)]
+    found = gain(ratios)
+    assert found.certain
+    assert found.percent == pytest.approx(40, abs=1)
+    assert 0 < found.low < found.percent < found.high
+    assert not gain([*ratios[:-2], 0.1, 0.05]).certain

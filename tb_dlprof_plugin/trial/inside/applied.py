@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tb_dlprof_plugin.trial.inside.hooks import TrialHooks
@@ -16,6 +16,9 @@ _STEPS_WITH_NEW_MODELS = 3
 class AppliedRemedies:
     """The remedies of one process; made and started when torch has just been imported.
 
+    Attributes:
+        failure: the error of a remedy in a running process, which has switched all of them off; "" without one.
+
     Raises:
         KeyError: there is none of a name.
     """
@@ -25,13 +28,30 @@ class AppliedRemedies:
 
         self.remedies: list[Remedy] = [make(name) for name in names]
         self.hooks = TrialHooks()
+        self.failure = ""
         self._calls = FirstModelCalls(self._on_model)
+        self._goes_on = False
 
     def start(self) -> None:
         """Apply all. An exception of a remedy goes to the caller: here, or into the script at the model's call."""
         for remedy in self.remedies:
             remedy.on_import(self.hooks)
         self._calls.start()
+
+    def start_in_running_process(self, optimizers: Sequence[Any]) -> None:
+        """Apply all to a training that has begun. An exception of a remedy, then or in a forward or backward pass, is
+        kept in `failure`, and all remedies are off: the training goes on."""
+        import torch
+
+        self.failure, self._goes_on = "", True
+        try:
+            self.start()
+            for remedy in self.remedies:
+                for optimizer in optimizers:
+                    remedy.on_optimizer(optimizer, self.hooks)
+            self.hooks.replace(torch.autograd, "backward", self._guarded)
+        except Exception as error:
+            self._fail(error)
 
     def step_ended(self, step: int) -> None:
         """Called after each step, which are counted from 0."""
@@ -59,5 +79,41 @@ class AppliedRemedies:
         self.hooks.undo()
 
     def _on_model(self, model: Any) -> None:
-        for remedy in self.remedies:
-            remedy.on_model(model, self.hooks)
+        if not self._goes_on:
+            for remedy in self.remedies:
+                remedy.on_model(model, self.hooks)
+            return
+        try:
+            for remedy in self.remedies:
+                remedy.on_model(model, self.hooks)
+        except Exception as error:
+            self._fail(error)
+            return
+        compiled = model._compiled_call_impl
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            try:
+                return (compiled or model._call_impl)(*args, **kwargs)
+            except Exception as error:
+                if self.failure:
+                    raise
+                self._fail(error)
+            return model(*args, **kwargs)
+
+        self.hooks.set(model, "_compiled_call_impl", call)
+
+    def _guarded(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def backward(*args: Any, **kwargs: Any) -> None:
+            try:
+                original(*args, **kwargs)
+            except Exception as error:
+                if self.failure:
+                    raise
+                # This step has no gradients; the state of the training is set back before the next one that counts.
+                self._fail(error)
+
+        return backward
+
+    def _fail(self, error: Exception) -> None:
+        self.failure = (f"{type(error).__name__}: {error}".splitlines() or [""])[0]
+        self.stop()

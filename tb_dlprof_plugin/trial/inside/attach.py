@@ -6,6 +6,7 @@ import os
 import sys
 import threading
 import time
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,8 @@ import torch
 from torch import nn
 from torch.compiler import is_compiling
 from torch.optim import Optimizer
-from torch.optim.optimizer import register_optimizer_step_post_hook
+from torch.optim import optimizer as optimizer_module
+from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
 from tb_dlprof_plugin.capture.facts.identity import rank_and_world_size
 from tb_dlprof_plugin.capture.launcher.protocol import ProcessStatus
@@ -21,9 +23,11 @@ from tb_dlprof_plugin.capture.launcher.step_clock import StepClock
 from tb_dlprof_plugin.capture.warn import probe
 from tb_dlprof_plugin.trial.inside.applied import AppliedRemedies
 from tb_dlprof_plugin.trial.inside.gate import Gate
+from tb_dlprof_plugin.trial.inside.hooks import TrialHooks
 from tb_dlprof_plugin.trial.inside.model_calls import FirstModelCalls
 from tb_dlprof_plugin.trial.inside.observation import TrialObservation
 from tb_dlprof_plugin.trial.inside.seeds import fix_seeds
+from tb_dlprof_plugin.trial.inside.switching import Switcher
 from tb_dlprof_plugin.trial.protocol import WARMUP_STEPS, Ready, TrialRequest
 
 
@@ -51,7 +55,12 @@ class TrialProcess:
         self._pid = os.getpid()
         self._remedies = AppliedRemedies(request.remedies)
         self._clock = StepClock(self._on_step)
-        self._gate = Gate(request.socket) if request.socket else None
+        self._called: dict[int, nn.Module] = {}
+        """By id, the models that the script calls."""
+        self._others: weakref.WeakSet[Any] = weakref.WeakSet()
+        """GradScalers and learning rate schedulers."""
+        self._gate: Gate | None = None
+        self._first_step_s = 0.0
         self._observation: TrialObservation | None = None
         self._models = FirstModelCalls(self._model_called)
         # Whether an optimizer has stepped since a GradScaler was called to have it step, and whether the scaler left
@@ -64,10 +73,19 @@ class TrialProcess:
         """Install everything."""
         fix_seeds(self._request.seed, self._request.seed_offset)
         self._remedies.start()
-        if self._gate is not None:
+        if self._request.socket:
+            hooks = TrialHooks()
+            for cls in (torch.amp.GradScaler, torch.optim.lr_scheduler.LRScheduler):
+                hooks.after_init(cls, self._others.add)
+            switcher = Switcher(
+                lambda: list(self._called.values()), lambda: self._clock.optimizers, lambda: list(self._others), hooks
+            )
+            switcher.left_out = lambda: self._left_out
+            self._gate = Gate(self._request.socket, switcher)
+            register_optimizer_step_pre_hook(self._stay_last)
             self._observation = TrialObservation()
             self._models.start()
-        register_optimizer_step_post_hook(self._after_step)
+        self._hook = register_optimizer_step_post_hook(self._after_step)
         self._count_skipped_steps()
 
     def _after_step(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
@@ -76,9 +94,18 @@ class TrialProcess:
             self._left_out = False
             self._clock.step(optimizer)
 
+    def _stay_last(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
+        """Torch iterates over its hooks while this one waits at the gate, where remedies register others: none may come
+        after it. Called before each step, when torch iterates over others."""
+        if next(reversed(optimizer_module._global_optimizer_post_hooks), None) != self._hook.id:
+            self._hook.remove()
+            self._hook = register_optimizer_step_post_hook(self._after_step)
+
     def _model_called(self, module: nn.Module) -> None:
-        """Of the first one: without a step the process never comes to the gate, and the command waits for it."""
-        self._models.stop()
+        """Of each one. Of the first: without a step the process never comes to the gate, and the command waits."""
+        self._called[id(module)] = module
+        if len(self._called) > 1:
+            return
         threading.Thread(target=self._say_why_no_step_comes, args=(time.monotonic(),), daemon=True).start()
 
     def _say_why_no_step_comes(self, began_s: float) -> None:
@@ -113,6 +140,8 @@ class TrialProcess:
 
     def _on_step(self, number: int) -> None:
         """A step has ended, and the one of this number follows."""
+        if not self._first_step_s:
+            self._first_step_s = time.monotonic()
         before, self._skipped = self._skipped, self._remedies.skipped_steps
         self._remedies.step_ended(number - 1)
         if self._gate is None or self._observation is None:
@@ -124,6 +153,7 @@ class TrialProcess:
             self._observation.step(self._left_out or self._skipped > before)
             if self._observation.steps == self._request.steps:
                 self._observation.stop()
+                self._models.stop()
         elif number > self._request.steps + WARMUP_STEPS:
             self._gate.arrive(self._ready())
 
@@ -140,6 +170,7 @@ class TrialProcess:
             self._remedies.no_effect(),
             self._remedies.codes(),
             torch.__version__,
+            first_step_s=self._first_step_s,
             cpu_count=len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1,
         )
         if torch.cuda.is_initialized():

@@ -7,11 +7,33 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from torch import nn
 
+_FEWEST_BLOCKS = 2
+
 
 def device_type(model: nn.Module) -> str:
     """Of its parameters, such as "cuda"."""
     parameter = next(model.parameters(), None)
     return "cpu" if parameter is None else parameter.device.type
+
+
+def repeated_blocks(model: nn.Module) -> list[nn.Module]:
+    """Children of the outermost lists of modules of one class that have parameters, such as a transformer's layers."""
+    from torch import nn
+
+    found: list[nn.Module] = []
+
+    def walk(module: nn.Module) -> None:
+        for child in module.children():
+            blocks = list(child.children()) if isinstance(child, nn.ModuleList | nn.Sequential) else []
+            kinds = {type(block) for block in blocks}
+            has_children = all(next(block.children(), None) is not None for block in blocks)
+            if len(blocks) >= _FEWEST_BLOCKS and len(kinds) == 1 and has_children:
+                found.extend(blocks)
+            else:
+                walk(child)
+
+    walk(model)
+    return found
 
 
 def map_tensors(change: Any, value: Any) -> Any:

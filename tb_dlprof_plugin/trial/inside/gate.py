@@ -4,32 +4,26 @@ from __future__ import annotations
 
 import os
 import socket
-import time
+from collections.abc import Generator
+from typing import Any
 
-import torch
-
-from tb_dlprof_plugin.capture.warn import probe
-from tb_dlprof_plugin.trial.inside.hooks import copy_of
-from tb_dlprof_plugin.trial.protocol import Block, Ready, decode, encode, lines
-
-_synchronize = copy_of(torch.cuda.synchronize)
-"""As it is before a remedy replaces it."""
+from tb_dlprof_plugin.trial.inside.switching import Switcher, wait
+from tb_dlprof_plugin.trial.protocol import Ready, decode, encode, lines
 
 
 class Gate:
-    """Of one process: connects once, then runs blocks of steps.
+    """Of one process: connects once, then makes the steps that it is asked for.
 
     Args:
         address: path of the controller's Unix socket.
+        switcher: times and compares steps.
     """
 
-    def __init__(self, address: str) -> None:
-        self._address = address
+    def __init__(self, address: str, switcher: Switcher) -> None:
+        self._address, self._switcher = address, switcher
         self._socket: socket.socket | None = None
         self._buffer = bytearray()
-        self._left = 0
-        self._steps = 0
-        self._began_s = 0.0
+        self._work: Generator[None, None, tuple[str, Any]] | None = None
 
     @property
     def open(self) -> bool:
@@ -40,36 +34,36 @@ class Gate:
         """Say what the first steps were like, and wait for the first turn."""
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._socket.connect(self._address)
-        _idle()
+        wait()
         self._send(encode("ready", ready))
-        self._wait()
+        self.step()
 
     def step(self) -> None:
-        """A step has ended: answer and wait where it was the last of the block."""
-        self._left -= 1
-        if self._left > 0:
-            return
-        _idle()
-        seconds = time.perf_counter() - self._began_s
-        peak = probe(torch.cuda.max_memory_allocated) if torch.cuda.is_initialized() else None
-        self._send(encode("block", Block(self._steps, seconds, peak)))
-        self._wait()
+        """A step has ended: answer and wait where it was the last that was asked for."""
+        while True:
+            if self._work is None:
+                self._work = self._asked()
+            try:
+                next(self._work)
+                return
+            except StopIteration as done:
+                self._work = None
+                self._send(encode(*done.value))
 
-    def _wait(self) -> None:
-        steps = None
-        while steps is None:
+    def _asked(self) -> Generator[None, None, tuple[str, Any]]:
+        """Wait for the next turn."""
+        while True:
             for line in lines(self._buffer):
-                kind, message = decode(line)
+                kind, asked = decode(line)
                 if kind == "run":
-                    steps = max(1, int(message["steps"]))
-            if steps is None:
-                assert self._socket is not None
-                received = self._socket.recv(65536)
-                if not received:
-                    leave()
-                self._buffer += received
-        self._steps = self._left = steps
-        self._began_s = time.perf_counter()
+                    return self._switcher.block(asked["remedies"], max(1, int(asked["steps"])))
+                if kind == "check":
+                    return self._switcher.check(asked["remedies"], int(asked["seed"]), max(1, int(asked["steps"])))
+            assert self._socket is not None
+            received = self._socket.recv(65536)
+            if not received:
+                leave()
+            self._buffer += received
 
     def _send(self, line: bytes) -> None:
         assert self._socket is not None
@@ -82,8 +76,3 @@ class Gate:
 def leave() -> None:
     """End this process at once: the command is gone, and nothing of it is to be saved."""
     os._exit(0)
-
-
-def _idle() -> None:
-    if torch.cuda.is_initialized():
-        _synchronize()

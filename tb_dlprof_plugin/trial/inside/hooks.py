@@ -37,6 +37,10 @@ class TrialHooks:
         """Register a function that takes back a change made by other means."""
         self._undo.append(undo)
 
+    def after_undo(self, undo: Callable[[], object]) -> None:
+        """Register a function that is called when all changes have been taken back."""
+        self._undo.insert(0, undo)
+
     def replace(self, owner: Any, name: str, make: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
         """Replace a function of a module or a class by ``make(function)``; its name and signature are kept."""
         original = getattr(owner, name)

@@ -26,6 +26,7 @@ class LoaderRemedy(Remedy):
     """
 
     keywords: tuple[tuple[str, str], ...] = ()
+    of_loader = True
 
     def __init__(self) -> None:
         self._changed = 0

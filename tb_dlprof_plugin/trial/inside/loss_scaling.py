@@ -50,6 +50,10 @@ class LossScaling:
         """The current one; None before the first loss. Waits for the GPU."""
         return None if self._scale is None else float(self._scale)
 
+    def watch(self, optimizer: Any) -> None:
+        """Divide the gradients of an optimizer that was made before `install`."""
+        self._optimizers.add(optimizer)
+
     def install(self, hooks: TrialHooks) -> None:
         """Replace the backward pass, and hook into the steps of all optimizers."""
         import torch

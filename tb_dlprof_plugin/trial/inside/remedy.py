@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from torch import nn
+    from torch.optim import Optimizer
 
     from tb_dlprof_plugin.trial.edit import Edit, ScriptSource
     from tb_dlprof_plugin.trial.facts import TrialFacts
@@ -45,6 +46,9 @@ class Remedy:
         samples: samples per step relative to the baseline's: where it is not 1, the time per sample is compared.
         measures_kernels: whether its first steps choose kernels by their time, so that nothing may run next to them.
         in_running_process: whether it can be switched on and off between the steps of a training that has begun.
+        of_loader: whether it changes arguments of DataLoaders.
+        usual_percent: what it is expected to gain where nothing better is known; below 0: it is not put into a set
+            before it was measured alone.
     """
 
     name: str = ""
@@ -56,6 +60,12 @@ class Remedy:
     samples: float = 1.0
     measures_kernels: bool = False
     in_running_process: bool = False
+    of_loader: bool = False
+    usual_percent: float = 1.0
+
+    def usual(self, facts: TrialFacts) -> float:
+        """Percent that it is expected to gain in a training of this kind, where nothing better is known."""
+        return self.usual_percent
 
     def why_not(self, facts: TrialFacts) -> str | None:
         """Called in the command, before: why it cannot or need not be tried, in one sentence; None: it can."""
@@ -71,6 +81,10 @@ class Remedy:
     def on_model(self, model: nn.Module, hooks: TrialHooks) -> None:
         """Called with each module that the script itself calls (no other module is being called), before its first
         call. Whatever it changes, it changes through ``hooks``."""
+
+    def on_optimizer(self, optimizer: Optimizer, hooks: TrialHooks) -> None:
+        """Called with each optimizer of a training that has begun, where the remedy is switched on in it. Whatever it
+        changes, it changes through ``hooks``."""
 
     def on_step(self, step: int) -> None:
         """Called after each step; the first is 0."""

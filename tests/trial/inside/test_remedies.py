@@ -392,3 +392,16 @@ def test_a_script_with_a_scaler_of_its_own_is_left_alone(hooks: TrialHooks) -> N
     assert weight.grad is not None
     assert weight.grad.tolist() == [2 * 65536.0]
     assert scaling.no_effect == "The script scales its losses itself."
+
+
+@pytest.mark.long
+def test_repeated_blocks_are_compiled_in_place_of_the_model(apply: Callable[..., Remedy]) -> None:
+    def block() -> nn.Module:
+        return nn.Sequential(nn.Linear(3, 3), nn.Tanh())
+
+    model = nn.Sequential(nn.Sequential(block(), block()), nn.Linear(3, 2))
+    remedy = apply("compile_blocks", model)
+    assert all(one._compiled_call_impl is not None for one in model[0])
+    assert model._compiled_call_impl is None
+    assert remedy.no_effect() is None
+    assert apply("compile_blocks", nn.Linear(3, 2)).no_effect() == "The model has no list of blocks of the same class."

@@ -9,6 +9,7 @@ import pytest
 
 import tb_dlprof_plugin
 import tb_dlprof_plugin.trial.inside.try_step as try_step_module
+from tb_dlprof_plugin.trial.inside import switching
 from tb_dlprof_plugin.trial.inside.hooks import TrialHooks
 from tb_dlprof_plugin.trial.inside.remedies import classes
 from tb_dlprof_plugin.trial.inside.remedy import Remedy
@@ -72,12 +73,12 @@ def test_finds_the_gain_and_restores_the_training(training: Any) -> None:
     step, model, optimizer = training
     before = model.weight.tolist()
     result = tb_dlprof_plugin.try_step(
-        step, model=model, optimizer=optimizer, remedies=["no_work", "pin_memory"], budget_s=8
+        step, model=model, optimizer=optimizer, remedies=["no_work", "persistent_workers"], budget_s=15
     )
-    quick, pinned = result.rows
+    quick, persistent = result.rows
     assert quick.is_gain
     assert quick.verdict == "same to the bit"
-    assert "tb-dlprof try" in pinned.not_tried
+    assert "tb-dlprof try" in persistent.not_tried
     assert result.best.remedies == ["no_work"]
     assert (model.weight.tolist(), Work.seconds) == (before, 0.03)
     assert not optimizer.state_dict()["state"]
@@ -96,7 +97,8 @@ class Clock:
 
 def test_what_pays_only_next_to_another_one_is_in_the_best_set(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock()
-    monkeypatch.setattr(try_step_module, "time", clock)
+    for module in (try_step_module, switching):
+        monkeypatch.setattr(module, "time", clock)
     monkeypatch.setattr(Other, "seconds", 0.02)
     for remedy in (NoWork, NoOtherWork, Idle):
         monkeypatch.setitem(classes(), remedy.name, remedy)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tb_dlprof_plugin.trial.inside.called_models import repeated_blocks
 from tb_dlprof_plugin.trial.inside.remedy import Changes, Remedy
 
 if TYPE_CHECKING:
@@ -11,12 +12,11 @@ if TYPE_CHECKING:
 
     from tb_dlprof_plugin.trial.inside.hooks import TrialHooks
 
-_FEWEST_BLOCKS = 2
-
 
 class ActivationCheckpointing(Remedy):
     name = "activation_checkpointing"
     title = "Repeated blocks compute their activations again"
+    usual_percent = -20.0
     rules = ("batch_size",)
     changes = Changes.NOTHING
     may_change = "Nothing: random numbers of dropout are drawn again as before. Steps take longer and need less memory."
@@ -39,7 +39,7 @@ class ActivationCheckpointing(Remedy):
 
             return checkpointed
 
-        for block in _repeated_blocks(model):
+        for block in repeated_blocks(model):
             hooks.wrap_forward(block, make)
             self._blocks += 1
 
@@ -57,54 +57,43 @@ class ActivationCheckpointing(Remedy):
 class NoCheckpointing(Remedy):
     name = "no_checkpointing"
     title = "Activations are kept, not computed again"
+    usual_percent = 20.0
     rules = ("recomputation",)
     changes = Changes.NOTHING
     may_change = "Nothing; steps need more memory."
     group = "checkpointing"
+    in_running_process = True
 
     def __init__(self) -> None:
         self._calls = 0
 
     def on_import(self, hooks: TrialHooks) -> None:
+        """What `checkpoint` calls is replaced: a script may hold the function itself."""
         import torch.utils.checkpoint as module
 
-        def keep(original: Any) -> Any:
-            def checkpoint(function: Any, *args: Any, **kwargs: Any) -> Any:
+        class Kept:
+            """In the place of the autograd function of reentrant checkpoints."""
+
+            @staticmethod
+            def apply(function: Any, preserve: bool, *args: Any) -> Any:
                 self._calls += 1
-                for setting in ("use_reentrant", "context_fn", "determinism_check", "debug", "preserve_rng_state",
-                                "early_stop"):  # fmt: skip
-                    kwargs.pop(setting, None)
-                return function(*args, **kwargs)
+                return function(*args)
 
-            return checkpoint
+        def keep(original: Any) -> Any:
+            def around(*args: Any, **kwargs: Any) -> Any:
+                self._calls += 1
+                yield
 
-        hooks.replace(module, "checkpoint", keep)
+            return around
+
+        hooks.set(module, "CheckpointFunction", Kept)
+        hooks.replace(module, "_checkpoint_without_reentrant_generator", keep)
 
     def no_effect(self) -> str | None:
         return None if self._calls else "The script does not call torch.utils.checkpoint."
 
     def code(self) -> str:
         return "x = block(x)  # instead of checkpoint(block, x)\n"
-
-
-def _repeated_blocks(model: nn.Module) -> list[nn.Module]:
-    """Children of the outermost lists of modules of one class that have parameters, such as a transformer's layers."""
-    from torch import nn
-
-    found: list[nn.Module] = []
-
-    def walk(module: nn.Module) -> None:
-        for child in module.children():
-            blocks = list(child.children()) if isinstance(child, nn.ModuleList | nn.Sequential) else []
-            kinds = {type(block) for block in blocks}
-            has_children = all(next(block.children(), None) is not None for block in blocks)
-            if len(blocks) >= _FEWEST_BLOCKS and len(kinds) == 1 and has_children:
-                found.extend(blocks)
-            else:
-                walk(child)
-
-    walk(model)
-    return found
 
 
 REMEDIES: tuple[type[Remedy], ...] = (ActivationCheckpointing, NoCheckpointing)

@@ -24,7 +24,7 @@ class _Autocast(Remedy):
     group = "precision"
 
     def __init__(self) -> None:
-        self._calls = 0
+        self._calls = self._wrapped = 0
         self._kept = ""
 
     def why_not(self, facts: TrialFacts) -> str | None:
@@ -42,6 +42,11 @@ class _Autocast(Remedy):
         import torch
 
         device, dtype = device_type(model), getattr(torch, self.dtype)
+        if torch.is_autocast_enabled(device):
+            # This is in the middle of the script's call.
+            self._kept = "The script uses autocast itself."
+            return
+        self._wrapped += 1
 
         def make(forward: Any) -> Any:
             def under_autocast(module: Any, *args: Any, **kwargs: Any) -> Any:
@@ -62,7 +67,10 @@ class _Autocast(Remedy):
         hooks.wrap_forward(model, make)
 
     def no_effect(self) -> str | None:
-        return None if self._calls else self._kept or "The script calls no module."
+        # Calls within compiled code are not counted.
+        if self._calls or (self._wrapped and not self._kept):
+            return None
+        return self._kept or "The script calls no module."
 
     def patch(self, script: ScriptSource) -> Sequence[Edit] | None:
         from tb_dlprof_plugin.trial.training_loop import find_training_loop
@@ -79,6 +87,7 @@ class _Autocast(Remedy):
 class Bf16Autocast(_Autocast):
     name = "bf16_autocast"
     title = "Mixed precision with BF16"
+    usual_percent = 30.0
     rules = ("amp_not_used",)
     may_change = "Products are rounded to 8 bits of mantissa (BF16), sums stay in FP32; the range is FP32's."
     dtype = "bfloat16"
@@ -86,6 +95,10 @@ class Bf16Autocast(_Autocast):
 
     def why_not(self, facts: TrialFacts) -> str | None:
         return needs_ampere(facts) or super().why_not(facts)
+
+    def usual(self, facts: TrialFacts) -> float:
+        # Most CPUs compute products of BF16 in FP32.
+        return super().usual(facts) if facts.cuda else -1.0
 
     def code(self) -> str:
         from tb_dlprof_plugin.advice.code_snippets import BF16
@@ -96,12 +109,14 @@ class Bf16Autocast(_Autocast):
 class Fp16Autocast(_Autocast):
     name = "fp16_autocast"
     title = "Mixed precision with FP16 and GradScaler"
+    usual_percent = 25.0
     rules = ("amp_not_used",)
     may_change = (
         "Products are rounded to 11 bits of mantissa (FP16); losses are scaled, "
         "and steps whose gradients overflow are skipped."
     )
     dtype = "float16"
+    in_running_process = True
 
     def __init__(self) -> None:
         super().__init__()
@@ -115,6 +130,9 @@ class Fp16Autocast(_Autocast):
 
     def on_import(self, hooks: TrialHooks) -> None:
         self._scaling.install(hooks)
+
+    def on_optimizer(self, optimizer: Any, hooks: TrialHooks) -> None:
+        self._scaling.watch(optimizer)
 
     def no_effect(self) -> str | None:
         return super().no_effect() or self._scaling.no_effect

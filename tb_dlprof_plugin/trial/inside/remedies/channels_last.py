@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 class ChannelsLast(Remedy):
     name = "channels_last"
     title = "Memory format channels last"
+    usual_percent = 5.0
     rules = ("channels_last",)
     changes = Changes.ROUNDING
     may_change = "Shapes and formulas stay; other kernels may add in another order."

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from tb_dlprof_plugin.trial.inside.called_models import repeated_blocks
 from tb_dlprof_plugin.trial.inside.gpu import needs_gpu
 from tb_dlprof_plugin.trial.inside.remedy import Changes, Remedy
 
@@ -30,6 +31,8 @@ class _Compile(Remedy):
 
     def __init__(self) -> None:
         self._compiled = 0
+        self._known: dict[int, Any] = {}
+        """By id of the model."""
         self._kept = ""
 
     def why_not(self, facts: TrialFacts) -> str | None:
@@ -43,7 +46,12 @@ class _Compile(Remedy):
         if is_compiled_region(model):
             self._kept = "The script compiles the model itself."
             return
-        model.compile(mode=self.mode or None)
+        if id(model) in self._known:
+            # In a running process: it was switched off in between.
+            model._compiled_call_impl = self._known[id(model)]
+        else:
+            model.compile(mode=self.mode or None)
+        self._known[id(model)] = model._compiled_call_impl
         hooks.on_undo(lambda: setattr(model, "_compiled_call_impl", None))
         self._compiled += 1
 
@@ -69,11 +77,13 @@ class _Compile(Remedy):
 class Compile(_Compile):
     name = "compile"
     title = "torch.compile"
+    usual_percent = 20.0
 
 
 class CompileReduceOverhead(_Compile):
     name = "compile_reduce_overhead"
     title = "torch.compile with CUDA graphs"
+    usual_percent = 15.0
     mode = "reduce-overhead"
 
     def why_not(self, facts: TrialFacts) -> str | None:
@@ -83,7 +93,29 @@ class CompileReduceOverhead(_Compile):
 class CompileMaxAutotune(_Compile):
     name = "compile_max_autotune"
     title = "torch.compile that measures its kernels"
+    usual_percent = -1.0
     mode = "max-autotune"
 
 
-REMEDIES: tuple[type[Remedy], ...] = (Compile, CompileReduceOverhead, CompileMaxAutotune)
+class CompileBlocks(_Compile):
+    name = "compile_blocks"
+    title = "torch.compile of repeated blocks"
+    usual_percent = 18.0
+
+    def on_model(self, model: nn.Module, hooks: TrialHooks) -> None:
+        """Blocks of one class share their code: it is compiled once (regional compilation)."""
+        for block in repeated_blocks(model):
+            super().on_model(block, hooks)
+
+    def no_effect(self) -> str | None:
+        return super().no_effect() and (self._kept or "The model has no list of blocks of the same class.")
+
+    def code(self) -> str:
+        return "for block in model.blocks:\n    block.compile()\n"
+
+    def patch(self, script: ScriptSource) -> Sequence[Edit] | None:
+        # The name of the list of blocks is not known from the source.
+        return None
+
+
+REMEDIES: tuple[type[Remedy], ...] = (Compile, CompileBlocks, CompileReduceOverhead, CompileMaxAutotune)

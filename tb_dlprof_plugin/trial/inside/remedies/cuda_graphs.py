@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 class CudaGraphs(Remedy):
     name = "cuda_graphs"
     title = "Model captured as CUDA graphs"
+    usual_percent = 10.0
     rules = ("launch_bound", "small_kernels")
     changes = Changes.ROUNDING
     may_change = "The same kernels; batch norms see the first batch several times more, before the first step."

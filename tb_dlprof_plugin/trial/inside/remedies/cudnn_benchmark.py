@@ -21,6 +21,7 @@ _LINE = "torch.backends.cudnn.benchmark = True"
 class CudnnBenchmark(Remedy):
     name = "cudnn_benchmark"
     title = "cuDNN picks the fastest algorithms"
+    usual_percent = 5.0
     rules = ("cudnn_benchmark_off",)
     changes = Changes.ROUNDING
     may_change = "Another algorithm may add in another order; which one may differ from run to run."

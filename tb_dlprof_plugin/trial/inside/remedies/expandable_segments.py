@@ -19,6 +19,7 @@ _SETTING = "expandable_segments"
 class ExpandableSegments(Remedy):
     name = "expandable_segments"
     title = "Allocator with expandable segments"
+    usual_percent = -1.0
     rules = ("allocator_churn",)
     changes = Changes.NOTHING
     may_change = "Nothing; fewer gaps in the GPU's memory."

@@ -22,6 +22,7 @@ _SWITCHES = ("flash_sdp", "mem_efficient_sdp", "cudnn_sdp")
 class FusedAttention(Remedy):
     name = "fused_attention"
     title = "Fused attention"
+    usual_percent = 10.0
     rules = ("attention_not_fused",)
     changes = Changes.ROUNDING
     may_change = (

@@ -38,7 +38,9 @@ class FrozenGarbage(Remedy):
 
     def on_step(self, step: int) -> None:
         if step == _FROZEN_AT:
-            self._collect()
+            if not self._frozen:
+                # In a running process it may be switched on again and again.
+                self._collect()
             gc.freeze()
             self._frozen = gc.get_freeze_count()
 
@@ -52,6 +54,7 @@ class FrozenGarbage(Remedy):
 class NoEmptyCache(Remedy):
     name = "no_empty_cache"
     title = "The allocator's cache is not emptied"
+    usual_percent = 2.0
     rules = ("allocator_churn",)
     changes = Changes.NOTHING
     may_change = "Nothing; the process keeps memory of the GPU that it has freed."

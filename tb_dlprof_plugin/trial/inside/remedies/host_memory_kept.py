@@ -22,6 +22,7 @@ _VARIABLES = {
 class HostMemoryKept(Remedy):
     name = "host_memory_kept"
     title = "Freed memory of the host is kept"
+    usual_percent = 5.0
     changes = Changes.NOTHING
     may_change = "Nothing; the process keeps up to 4 GiB that it has freed."
 

@@ -13,6 +13,7 @@ _FACTOR = 2
 class LargerBatchRemedy(LoaderRemedy):
     name = "larger_batch"
     title = f"Batch size × {_FACTOR}"
+    usual_percent = -1.0
     rules = ("batch_size", "gpu_underutilized")
     changes = Changes.TRAINING
     may_change = (

@@ -13,10 +13,12 @@ if TYPE_CHECKING:
 
 class _LoaderWorkers(LoaderRemedy):
     workers = 0
+    usual_percent = -1.0
     rules = ("dataloader_bound", "synchronous_dataloader")
     changes = Changes.RANDOM
     may_change = "Batches stay the same; random augmentation draws other numbers, each worker from a seed of its own."
     group = "loader_workers"
+    in_running_process = True
 
     def __init__(self) -> None:
         super().__init__()

@@ -17,6 +17,7 @@ class _Threads(Remedy):
     changes = Changes.ROUNDING
     may_change = "Sums of large tensors on the CPU are split otherwise."
     group = "omp_threads"
+    in_running_process = True
 
     def __init__(self) -> None:
         self._before: int | None = None
@@ -33,6 +34,9 @@ class _Threads(Remedy):
         import torch
 
         before = torch.get_num_threads()
+        if before == self.threads and os.environ.get("OMP_NUM_THREADS") != str(self.threads):
+            # In a running process, where `environment` has not set it.
+            self._before = before
         if before != self.threads:
             torch.set_num_threads(self.threads)
             hooks.on_undo(lambda: torch.set_num_threads(before))
@@ -56,6 +60,7 @@ class _Threads(Remedy):
 class OmpThreads1(_Threads):
     name = "omp_threads_1"
     title = "One thread for operators on the CPU"
+    usual_percent = -5.0
 
     @property
     def threads(self) -> int:
@@ -69,6 +74,7 @@ class OmpThreads1(_Threads):
 class OmpThreadsAll(_Threads):
     name = "omp_threads_all"
     title = "All CPUs for operators on the CPU"
+    usual_percent = -1.0
 
     @property
     def threads(self) -> int:

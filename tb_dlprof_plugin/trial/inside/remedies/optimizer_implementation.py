@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tb_dlprof_plugin.trial.inside.remedy import Changes, Remedy
@@ -21,6 +22,7 @@ class _Implementation(Remedy):
     changes = Changes.ROUNDING
     may_change = "The same update; the kernels round in another order."
     group = "optimizer"
+    in_running_process = True
 
     def __init__(self) -> None:
         self._changed = 0
@@ -32,6 +34,25 @@ class _Implementation(Remedy):
         for cls in {one for one in vars(torch.optim).values() if inspect.isclass(one)}:
             if self.argument in inspect.signature(cls.__init__).parameters:
                 hooks.before_init(cls, self._change)
+
+    def on_optimizer(self, optimizer: Any, hooks: TrialHooks) -> None:
+        """Its state is carried over: a fused update counts its steps on the device of the parameters."""
+        import torch
+
+        if type(optimizer).__module__.partition(".")[0] != "torch" or self.argument not in optimizer.defaults:
+            return
+        for group in optimizer.param_groups:
+            arguments = {key: value for key, value in group.items() if value is not None}
+            self._change(arguments)
+            if arguments.get(self.argument) and not group.get(self.argument):
+                before = {one: group.get(one) for one in (self.argument, self.other) if one in group}
+                hooks.on_undo(partial(group.update, before))
+                group.update({self.argument: True}, **({self.other: None} if self.other in group else {}))
+        if self.argument == "fused" and any(group.get("fused") for group in optimizer.param_groups):
+            hooks.set(optimizer, "_step_supports_amp_scaling", True)
+            hooks.set(optimizer, "_need_device_dtype_check_for_fused", True)
+            hooks.on_undo(partial(_count_steps, optimizer, lambda parameter: torch.device("cpu")))
+            _count_steps(optimizer, lambda parameter: parameter.device)
 
     def _change(self, arguments: dict[str, Any]) -> None:
         if arguments.get("differentiable"):
@@ -68,6 +89,7 @@ class _Implementation(Remedy):
 class FusedOptimizer(_Implementation):
     name = "fused_optimizer"
     title = "Fused optimizer"
+    usual_percent = 6.0
     rules = ("optimizer_not_fused", "single_tensor_optimizer")
     argument, other = "fused", "foreach"
 
@@ -89,8 +111,22 @@ class FusedOptimizer(_Implementation):
 class ForeachOptimizer(_Implementation):
     name = "foreach_optimizer"
     title = "Optimizer that updates all parameters at once"
+    usual_percent = 5.0
     rules = ("single_tensor_optimizer",)
     argument, other = "foreach", "fused"
+
+
+def _count_steps(optimizer: Any, device_of: Callable[[Any], Any]) -> None:
+    """On these devices, unless the optimizer is capturable and counts on that of the parameter in any case."""
+    import torch
+
+    for group in optimizer.param_groups:
+        if group.get("capturable"):
+            continue
+        for parameter in group["params"]:
+            state = optimizer.state.get(parameter, {})
+            if isinstance(state.get("step"), torch.Tensor):
+                state["step"] = state["step"].to(device_of(parameter), torch.float32)
 
 
 def _materialised(params: Any) -> Any:

@@ -11,6 +11,7 @@ from tb_dlprof_plugin.trial.inside.remedy import Changes, Remedy
 class PersistentWorkers(LoaderRemedy):
     name = "persistent_workers"
     title = "DataLoader workers stay from epoch to epoch"
+    usual_percent = -1.0
     rules = ("worker_restart",)
     changes = Changes.RANDOM
     may_change = "Batches stay the same; random augmentation draws other numbers from the second epoch on."

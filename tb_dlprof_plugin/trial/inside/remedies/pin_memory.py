@@ -16,10 +16,12 @@ if TYPE_CHECKING:
 class PinMemory(LoaderRemedy):
     name = "pin_memory"
     title = "DataLoader with pinned memory"
+    usual_percent = 2.0
     rules: tuple[str, ...] = ("pageable_copies", "slow_copies")
     changes = Changes.NOTHING
     may_change = "Nothing; batches lie in page-locked memory of the host."
     group = "pinned"
+    in_running_process = True
     keywords = (("pin_memory", "True"),)
 
     def why_not(self, facts: TrialFacts) -> str | None:
@@ -35,6 +37,7 @@ class PinMemory(LoaderRemedy):
 class NonBlocking(PinMemory):
     name = "non_blocking"
     title = "Pinned memory and copies that the CPU does not wait for"
+    usual_percent = 3.0
     rules = ("blocking_copies", "pageable_copies", "copies_not_overlapped")
     may_change = "Nothing, unless the script writes into a batch on the CPU after it has started the copy."
 

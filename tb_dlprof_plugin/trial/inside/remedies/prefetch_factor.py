@@ -19,6 +19,7 @@ class PrefetchFactor(LoaderRemedy):
     changes = Changes.NOTHING
     may_change = "Nothing; each worker needs memory for more batches."
     keywords = (("prefetch_factor", str(_FACTOR)),)
+    in_running_process = True
 
     def change(self, arguments: dict[str, Any]) -> str | None:
         if value(arguments, "num_workers", 0) == 0:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tb_dlprof_plugin.capture.facts.switches import VARIABLES, slow_switches
@@ -19,12 +20,15 @@ if TYPE_CHECKING:
 class SlowSwitchesOff(Remedy):
     name = "slow_switches_off"
     title = "Debugging switches off"
+    usual_percent = 10.0
     rules = ("slow_api",)
     changes = Changes.NOTHING
     may_change = "Nothing; errors are reported later, or with less detail."
 
     def __init__(self) -> None:
         self._off: list[str] = []
+        # Variables are read at the start of a process.
+        self.in_running_process = not self.environment()
 
     def environment(self) -> Mapping[str, str]:
         return {name: _off(name) for name in _names_on()}
@@ -46,6 +50,10 @@ class SlowSwitchesOff(Remedy):
 
             return set_anomaly_enabled
 
+        if torch.is_anomaly_enabled():
+            self._off.append("anomaly mode")
+            hooks.on_undo(partial(torch.set_anomaly_enabled, True, torch.is_anomaly_check_nan_enabled()))
+            torch.set_anomaly_enabled(False)
         # `detect_anomaly` and `set_detect_anomaly` call it.
         hooks.replace(torch, "set_anomaly_enabled", make)
 
@@ -78,6 +86,7 @@ class SlowSwitchesOff(Remedy):
 class Nondeterministic(Remedy):
     name = "nondeterministic"
     title = "Algorithms need not be deterministic"
+    usual_percent = 3.0
     rules = ("slow_api",)
     changes = Changes.ROUNDING
     may_change = "Sums are added in an order that may differ from run to run."
@@ -102,6 +111,12 @@ class Nondeterministic(Remedy):
     def on_model(self, model: nn.Module, hooks: TrialHooks) -> None:
         import torch
 
+        if torch.are_deterministic_algorithms_enabled():
+            warn_only = torch.is_deterministic_algorithms_warn_only_enabled()
+            torch.use_deterministic_algorithms(False)
+            # After `use_deterministic_algorithms` is torch's own again: what is undone last was replaced first.
+            self._off += 1
+            hooks.after_undo(partial(_deterministic, warn_only))
         if torch.backends.cudnn.deterministic:
             hooks.set(torch.backends.cudnn, "deterministic", False)
             self._off += 1
@@ -111,6 +126,12 @@ class Nondeterministic(Remedy):
 
     def code(self) -> str:
         return "torch.use_deterministic_algorithms(False)\ntorch.backends.cudnn.deterministic = False\n"
+
+
+def _deterministic(warn_only: bool) -> None:
+    import torch
+
+    torch.use_deterministic_algorithms(True, warn_only=warn_only)
 
 
 def _names_on() -> list[str]:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 class Tf32(Remedy):
     name = "tf32"
     title = "TF32 for matrix products and convolutions"
+    usual_percent = 30.0
     rules = ("tf32_off",)
     changes = Changes.ROUNDING
     may_change = "Inputs of products are rounded to 10 bits of mantissa; range and sums stay FP32's."

@@ -1,0 +1,128 @@
+"""What `tb-dlprof try --budget 60s` finds on scripts that it was not written for, against sets chosen by hand.
+
+    python -m lab.trying.in_a_minute [--only gpu_gan ...] [--budget 60] [--deadline 520] [--held-out] [--record DIR]
+
+First `try` on each script with all remedies; then the sets of `unseen.BY_HAND`, and the one that `try` has found, in
+processes of their own that start together and are timed one after the other, those of two scripts at a time. A short
+table comes last: gain by hand and of the set of `try` on the same clock, their ratio, and seconds from the script's
+first step to the end. $OUT/in_a_minute.json has all; with ``--record`` $OUT/tried.tar.gz has the recorded run of the
+first script, whose budget is not kept: a recording comes after the rest.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from .planted_pairs import measure_together
+from .try_command import try_result
+from .unseen import BY_HAND, HELD_OUT, path_of
+
+_MORE_S = 90.0
+"""Of a start, after which a trial is ended as by Ctrl-C."""
+
+
+def tried(name: str, budget_s: float, logdir: Path | None) -> dict[str, Any]:
+    """The JSON of `try`, with ``wall_s``."""
+    record = ["--record", "none"] if logdir is None else ["--record", "baseline", "--logdir", str(logdir)]
+    began = time.monotonic()
+    found = try_result([*record, "--budget", f"{budget_s:.0f}s", str(path_of(name))], budget_s + _MORE_S)
+    found["wall_s"] = time.monotonic() - began
+    best = found.get("best") or {}
+    print(
+        f"{name}: {'+'.join(best.get('remedies') or ()) or 'nothing'} {best.get('gain_percent') or 0.0:.1f} %, "
+        f"{found['wall_s']:.0f} s in all {found.get('error', '')}",
+        flush=True,
+    )
+    for row in (*found.get("sets", ()), *found.get("rows", ())):
+        if row.get("gain_percent") is not None or row.get("error"):
+            print(f"    {row['remedy']}: {row.get('gain_percent')} {row.get('error', '')}", flush=True)
+    for note in found.get("notes", ()):
+        print(f"    {note}", flush=True)
+    return found
+
+
+def by_hand(names: list[str], results: dict[str, dict[str, Any]]) -> None:
+    """Measure the unchanged scripts, their sets, and what `try` has found."""
+    wanted = []
+    for name in names:
+        own = tuple((results[name].get("best") or {}).get("remedies") or ())
+        sets = [(), *BY_HAND[name], *([own] if own else [])]
+        wanted += [(name, one) for one in dict.fromkeys(sets)]
+    scripts = [(path_of(name), one) for name, one in wanted]
+    for (name, one), row in zip(wanted, measure_together(scripts), strict=True):
+        results[name].setdefault("hand", []).append({"remedies": list(one), **row})
+
+
+def line_of(name: str, found: dict[str, Any]) -> str:
+    """Of the table."""
+    rows = [row for row in found.get("hand", ()) if row.get("step_ms")]
+    # A set without an effect is the unchanged script once more, whatever its process was like.
+    rows = [row for row in rows if not row["remedies"] or len(row["no_effect"]) < len(row["remedies"])]
+    steps = {frozenset(row["remedies"]): row["step_ms"] for row in rows}
+    base = steps.get(frozenset())
+    own = frozenset((found.get("best") or {}).get("remedies") or ())
+    first_s = found.get("first_step_s")
+    took = "-" if first_s is None or not found.get("seconds") else f"{found['seconds'] - first_s:.0f}"
+    measured = sum(
+        row.get("gain_percent") is not None or bool(row.get("no_effect")) for row in found.get("rows", ())
+    ) + len(found.get("sets", ()))
+    if base is None or own not in steps:
+        return f"{name:22} {'-':>7} {'-':>7} {'-':>6} {took:>7} {measured:9}  {'+'.join(sorted(own)) or '-'}"
+    best = min(steps, key=lambda one: steps[one])
+    gain, ours = 100 * (1 - steps[best] / base), 100 * (1 - steps[own] / base)
+    share = f"{100 * ours / gain:.0f}" if gain > 3 else "-"
+    return (
+        f"{name:22} {gain:7.1f} {ours:7.1f} {share:>6} {took:>7} {measured:9}  {'+'.join(sorted(own)) or '-'} "
+        f"(by hand {'+'.join(sorted(best)) or '-'})"
+    )
+
+
+def main() -> None:
+    """See the module's docstring."""
+    import torch
+
+    options = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    options.add_argument("--only", nargs="*", default=[])
+    options.add_argument("--budget", type=float, default=60.0, help="seconds of each trial")
+    options.add_argument("--deadline", type=float, default=520.0, help="seconds after which nothing is begun")
+    options.add_argument("--held-out", action="store_true", help="those that are opened last, alone")
+    options.add_argument("--record", action="store_true", help="keep the recorded runs of the first script in $OUT")
+    chosen = options.parse_args()
+    until, out = time.monotonic() + chosen.deadline, Path(os.environ.get("OUT", "."))
+    kind = "gpu_" if torch.cuda.is_available() else "cpu_"
+    names = [
+        name
+        for name in BY_HAND
+        if name.startswith(kind) and (name in chosen.only if chosen.only else (name in HELD_OUT) == chosen.held_out)
+    ]
+    results: dict[str, dict[str, Any]] = {}
+    for number, name in enumerate(names):
+        if time.monotonic() < until - chosen.budget:
+            with tempfile.TemporaryDirectory() as logdir:
+                record = Path(logdir) if chosen.record and number == 0 else None
+                results[name] = tried(name, chosen.budget, record)
+                if record is not None:
+                    # The stored profile with its trial, without the traces.
+                    for trace in record.rglob("*.gz"):
+                        trace.unlink()
+                    shutil.make_archive(str(out / "tried"), "gztar", logdir)
+            (out / "in_a_minute.json").write_text(json.dumps(results))
+    done = list(results)
+    for first in range(0, len(done), 2):
+        if time.monotonic() < until:
+            by_hand(done[first : first + 2], results)
+            (out / "in_a_minute.json").write_text(json.dumps(results))
+    print(f"{'':22} {'by hand':>7} {'try':>7} {'of it':>6} {'seconds':>7} {'measured':>9}  set", flush=True)
+    for name in done:
+        print(line_of(name, results[name]), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,45 @@
+"""Scripts that were written after the rules of the search of `tb-dlprof try`.
+
+Each has the sets that an expert would measure by hand, of which the best counts. `HELD_OUT` is opened last.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+HERE = Path(__file__).parent
+_HALF = "bf16_autocast"
+BY_HAND: dict[str, tuple[tuple[str, ...], ...]] = {
+    "gpu_gpt_accumulating": (
+        ("tf32",),
+        (_HALF, "fused_optimizer"),
+        ("tf32", _HALF, "fused_optimizer", "compile"),
+    ),
+    "gpu_gan": (
+        ("tf32", "channels_last", "cudnn_benchmark"),
+        (_HALF, "channels_last", "cudnn_benchmark"),
+        ("tf32", _HALF, "channels_last", "cudnn_benchmark", "fused_optimizer", "compile"),
+    ),
+    "gpu_slow_loader": (
+        ("loader_workers_4",),
+        ("loader_workers_8",),
+        ("loader_workers_8", _HALF, "channels_last", "non_blocking"),
+    ),
+    "gpu_good": (("fused_attention",), ("frozen_garbage",), ("tf32", "zero_grad_to_none")),
+    "cpu_deep_narrow": (("fused_optimizer",), ("fused_optimizer", "zero_grad_to_none"), ("foreach_optimizer",)),
+    "cpu_waiting_loader": (("loader_workers_1",), ("loader_workers_2",), ("loader_workers_2", "fused_optimizer")),
+    "cpu_debugging": (
+        ("slow_switches_off",),
+        ("slow_switches_off", "fused_optimizer"),
+        ("slow_switches_off", "channels_last"),
+    ),
+    "cpu_good": (("frozen_garbage",), ("host_memory_kept",)),
+    "cpu_recomputing": (("no_checkpointing",), ("no_checkpointing", "fused_optimizer"), ("fused_optimizer",)),
+    "cpu_collecting": (("frozen_garbage",), ("frozen_garbage", "fused_optimizer"), ("fused_optimizer",)),
+}
+HELD_OUT = ("cpu_recomputing", "cpu_collecting")
+
+
+def path_of(name: str) -> Path:
+    """The file of a script."""
+    return HERE / f"{name}.py"
