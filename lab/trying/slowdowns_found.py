@@ -3,7 +3,7 @@ what `tb-dlprof power` says from runs of the same code against itself.
 
 Each test is a whole run of pytest in a repository of its own: the step computes products of small matrices with numpy,
 and the working tree computes so many percent more of them than the commit. Runs for `power` and tests are mixed, as a
-busy machine changes: a turn is a run for `power`, four tests of the same code and one of each slow-down.
+busy machine changes: a turn is two runs for `power`, four tests of the same code and one of each slow-down.
 
     python -m lab.trying.slowdowns_found --turns 50 --out found.json
 """
@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -67,7 +68,7 @@ def main() -> None:
             if time.monotonic() > until:
                 break
             loads.append(os.getloadavg()[0])
-            against_itself += _pytest(repository, 0.0, "--dlprof-power=1")
+            against_itself += _pytest(repository, 0.0, "--dlprof-power=2")
             for slowdown in [0.0] * _SAME + given.slowdowns:
                 found.setdefault(slowdown, []).extend(_pytest(repository, slowdown))
             print(f"turn {turn + 1}, load {loads[-1]:.1f}", flush=True)
@@ -80,7 +81,8 @@ def main() -> None:
 def _report(
     found: dict[float, list[dict[str, Any]]], against_itself: list[dict[str, Any]], limit: float, loads: list[float]
 ) -> None:
-    runs = [run for one in against_itself for run in one["log_ratios"]]
+    turns = [one["log_ratios"] for one in against_itself]
+    runs = [run for turn in turns for run in turn]
     power = power_of({**against_itself[0], "log_ratios": runs})
     print(
         f"load {min(loads):.1f} to {max(loads):.1f}; {power.device}, {os.cpu_count()} cores; "
@@ -90,12 +92,17 @@ def _report(
     print(f"{power.processes_percent:.1f} %; {power.smallest_percent} % is found in 80 % of tests")
     for slowdown, verdicts in sorted(found.items()):
         kinds = Counter(one["verdict"] for one in verdicts)
-        expected = detected(runs, slowdown, limit)
+        # As the pairs of a test, the two runs of a turn follow each other.
+        each = [detected(turn, slowdown, limit) for turn in turns]
+        slower, unsure, not_slower = (
+            statistics.fmean(getattr(one, f"{kind}_percent") for one in each)
+            for kind in ("slower", "cannot_say", "not_slower")
+        )
         print(
             f"{slowdown:4g} % slower, {len(verdicts)} tests: {100 * kinds['slower'] / len(verdicts):.0f} % slower "
-            f"(power: {expected.slower_percent:.0f}), {100 * kinds['cannot_say'] / len(verdicts):.0f} % cannot say "
-            f"({expected.cannot_say_percent:.0f}), {100 * kinds['not_slower'] / len(verdicts):.0f} % not slower "
-            f"({expected.not_slower_percent:.0f})"
+            f"(power: {slower:.0f}), {100 * kinds['cannot_say'] / len(verdicts):.0f} % cannot say "
+            f"({unsure:.0f}), {100 * kinds['not_slower'] / len(verdicts):.0f} % not slower "
+            f"({not_slower:.0f})"
         )
 
 
