@@ -34,9 +34,11 @@ OF_TESTS = {
     "gpt/fp32": "energy/recorded/gpt/fp32",
     "gpt/amp-bf16": "energy/recorded/gpt/bf16",
     "gpt/compiled": "compiled/hook/gpt.default",
+    "gpt_try/baseline": "tried/gpt_try/baseline",
     "two_ranks": "ranks/recorded/ddp_slow_host",
 }
-"""Runs with memory and energy, of torch.compile, and a job with a slow rank: name here, and folder in `tests/data`."""
+"""Runs with memory and energy, of torch.compile, with a trial, and a job with a slow rank: their names here, and their
+folders in `tests/data`."""
 RECORDED_PAIR = ("recorded/resnet50/fp32", "recorded/resnet50/amp-fp16")
 """Base and candidate of the comparison that is opened first."""
 START_TIMEOUT_S = 120

@@ -20,8 +20,8 @@ def tried(page: TriedPage) -> None:
         if rows:
             print_rows(TriedRow, rows)
             say()
-    for row in page.not_tried:
-        say(f"{row.remedy}: {row.why}")
+    for line in page.without_figures:
+        say(line)
     for note in (page.seeds_differ, *page.notes):
         if note:
             say(note)

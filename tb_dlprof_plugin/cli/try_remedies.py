@@ -26,12 +26,11 @@ from tb_dlprof_plugin.cli.run.script import ScriptError, command_line
 from tb_dlprof_plugin.cli.terminal import say, tell
 from tb_dlprof_plugin.model.trial_result import BestSet, TrialResult, TriedRemedy
 from tb_dlprof_plugin.model.visible import visible
-from tb_dlprof_plugin.pages.tried import TriedRow, tried_row
+from tb_dlprof_plugin.pages.tried import TriedRow, tried_row, without_figures
 from tb_dlprof_plugin.trial import forecast_record, kept_result
 from tb_dlprof_plugin.trial.inside.remedies import classes, make
 from tb_dlprof_plugin.trial.inside.remedy import Remedy
 from tb_dlprof_plugin.trial.isolation import Isolation, IsolationError, IsolationKind, choose
-from tb_dlprof_plugin.trial.measuring import BUDGET_USED
 from tb_dlprof_plugin.trial.search import INSIDE
 from tb_dlprof_plugin.trial.statistics import Gain
 from tb_dlprof_plugin.trial.trial import Trial, TrialError
@@ -262,20 +261,8 @@ def _print(result: TrialResult) -> None:
         say()
         print_rows(TriedRow, [tried_row(row) for row in done], cells={"gain_percent": _gain, "verdict": _verdict})
         say()
-    without = [row for row in result.rows if row.gain_percent is None]
-    failed = [row for row in without if row.error]
-    for row in failed:
-        say(f"{row.remedy}: {_outcome(row)}")
-    waiting = [row for row in without if row.not_tried == BUDGET_USED and row.remedy not in result.best.remedies]
-    reasons = (
-        ("Not reached within the budget; --continue goes on", waiting),
-        ("The best set is as fast without", [row for row in without if row.stopped and row not in failed]),
-        ("No effect on this script", [row for row in without if row.no_effect]),
-        ("Do not fit this training", [row for row in without if row.not_tried not in ("", BUDGET_USED)]),
-    )
-    for why, rows in reasons:
-        if rows:
-            say(f"{why}: {', '.join(row.remedy for row in rows)}.")
+    for line in without_figures(result):
+        say(line)
     for note in result.notes:
         say(note)
     if result.interrupted:

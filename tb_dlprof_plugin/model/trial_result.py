@@ -17,6 +17,9 @@ Verdict = Literal["same to the bit", "within noise of the seed", "differs", "bro
 """Whether the training computes what it did."""
 
 
+BUDGET_USED = "The budget was used before its turn: give a larger --budget, or --continue."
+
+
 class TriedRemedy(msgspec.Struct, kw_only=True):
     """One remedy, or one set of remedies, against the baseline.
 

@@ -10,13 +10,14 @@ from typing import Annotated
 import msgspec
 
 from tb_dlprof_plugin.model.struct_from import struct_from
-from tb_dlprof_plugin.model.trial_result import BestSet, TrialResult, TriedRemedy
+from tb_dlprof_plugin.model.trial_result import BUDGET_USED, BestSet, TrialResult, TriedRemedy
 from tb_dlprof_plugin.pages.columns import Column, Definition
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.store.run_ref import RunRef
 
 _NS = 1e6
 _INSIDE = "The best set was measured inside the script, not confirmed in a fresh process."
+_MOST_TITLES = 2
 _NO_TRIAL = "No remedy was tried with this run as the baseline."
 
 
@@ -106,6 +107,7 @@ class TriedPage(msgspec.Struct, frozen=True):
     rows: list[TriedRow]
     sets: list[TriedRow]
     not_tried: list[NotTriedRow]
+    without_figures: list[str]
     seeds_differ: str
     seconds: Annotated[
         float | None, Definition("triedSeconds", "How long the experiment took, with the starts of all processes.")
@@ -139,8 +141,9 @@ def tried_page(view: ProfileView, ref: RunRef, selection: Selection) -> TriedPag
                 row.remedy, row.title, row.error or row.not_tried or row.no_effect or row.stopped, bool(row.error)
             )
             for row in trial.rows
-            if row.gain_percent is None
+            if row.gain_percent is None and row.remedy not in best.remedies
         ],
+        without_figures=without_figures(trial),
         seeds_differ=trial.seeds_differ,
         seconds=trial.seconds or None,
         notes=[
@@ -151,6 +154,23 @@ def tried_page(view: ProfileView, ref: RunRef, selection: Selection) -> TriedPag
     )
 
 
+def without_figures(trial: TrialResult) -> list[str]:
+    """Of the remedies that have no gain of their own a line for each failure, and one for each other reason."""
+    rows = [row for row in trial.rows if row.gain_percent is None and row.remedy not in trial.best.remedies]
+    failed = [row for row in rows if row.error]
+    others = [row for row in rows if not row.error]
+    reasons = {
+        "Not reached within the budget; --continue goes on": [one for one in others if one.not_tried == BUDGET_USED],
+        "The best set is as fast without": [one for one in others if one.stopped],
+        "No effect on this script": [one for one in others if one.no_effect],
+        "Do not fit this training": [one for one in others if one.not_tried not in ("", BUDGET_USED)],
+    }
+    return [
+        *(f"{row.remedy}: failed: {row.error}" for row in failed),
+        *(f"{why}: {', '.join(one.remedy for one in some)}." for why, some in reasons.items() if some),
+    ]
+
+
 def headline(trial: TrialResult) -> str:
     """The result in one sentence."""
     best = trial.best
@@ -158,7 +178,9 @@ def headline(trial: TrialResult) -> str:
     tried = len({name for row in measured for name in row.remedy.split("+")})
     if not best.remedies or best.gain_percent is None:
         return f"None of {tried} remedies makes a step shorter." if tried else "No remedy was measured."
-    names = " and ".join(_titles(trial, best))
+    # The titles of many make no sentence.
+    few = len(best.remedies) <= _MOST_TITLES
+    names = " and ".join(_titles(trial, best)) if few else " + ".join(best.remedies)
     return f"{names}: a step takes {best.gain_percent:.1f} % less time{_interval(best)}."
 
 

