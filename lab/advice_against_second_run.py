@@ -45,7 +45,8 @@ def main() -> None:
     confirmed = total = 0
     for recorded in chosen:
         recording = json.loads((recorded / "recording.json").read_text())
-        print(f"{recording['device']}, torch {recording['torch']}, recorded {recording['date']}; ms per step")
+        first = {**recording, **recording["runs"][0].get("result", {})}
+        print(f"{first['device']}, torch {first['torch']}; ms per step")
         for kept in check(recorded):
             confirmed += kept
             total += 1

@@ -200,14 +200,16 @@ class KernelTimesOf:
 
     def _growth(self, units: Ints) -> Floats:
         """How many times as long each unit takes with the new batch size."""
-        known, op = self._units, self._view.profile.calls.op[units]
-        matrix = known.matrix.of_call[units]
-        rows = np.flatnonzero(matrix >= 0)
+        known = self._units
+        rows = np.flatnonzero(known.matrix.of_call[units] >= 0)
+        routines = units[rows]
+        matrix, op = known.matrix.of_call[routines], self._view.profile.calls.op[routines]
         grown = np.full(len(units), self._target.batch_ratio)
         # Calls of an op with the same work grow alike.
-        columns = (op, known.matrix.flops[matrix], known.matrix.bytes[matrix], known.half[units].astype(np.int64))
-        group = numbered(*(column[rows] for column in columns))
-        first = units[rows[first_rows(group)]].tolist()
+        group = numbered(
+            op, known.matrix.flops[matrix], known.matrix.bytes[matrix], known.half[routines].astype(np.int64)
+        )
+        first = routines[first_rows(group)].tolist()
         grown[rows] = np.array([self._routine_growth(unit) for unit in first], dtype=np.float64)[group]
         return grown
 

@@ -129,13 +129,10 @@ def respond_answer(request: Request, answer: Answer) -> Response:
 
 def respond_piece(request: Request, data: bytes) -> Response:
     """A part of a file, unchanged."""
-    # Text is compressed on the way, a gzip file is not again. A charset would have text transcoded.
-    kind = "application/octet-stream" if _is_packed(request.args.get("name", "")) else "application/json"
-    return response(request, data, kind)
-
-
-def _is_packed(name: str) -> bool:
-    return name.endswith(".gz")
+    # A trace is compressed on the way, a gzip file is not again. A charset would have text transcoded. An HTML file is
+    # saved: as a page of this server it would run with its rights.
+    is_trace = request.args.get("name", "").endswith(".json")
+    return response(request, data, "application/json" if is_trace else "application/octet-stream")
 
 
 def respond_error(request: Request, status: int, message: str) -> Response:

@@ -415,7 +415,7 @@ def test_the_late_process_of_torchrun_is_named(tmp_path: Path, planted: str, cau
     assert done.status == 0, done.err
     job = distributed(tmp_path / "runs" / "r")
     assert [(one.rank, one.cause) for one in job.delays if one.certain] == ([(1, cause)] if cause else [])
-    assert job.sentence.startswith("2 processes compute ")
+    assert "2 processes compute " in job.sentence
     for row in job.account:
         parts = (row.compute_ms, row.transfer_ms, row.waiting_ms or 0.0, row.bubble_ms, row.host_ms)
         assert sum(parts) == pytest.approx(row.step_ms, abs=1e-9)
@@ -545,7 +545,10 @@ def test_the_end_says_what_was_recorded_what_to_change_and_where_to_look(recorde
 
 @pytest.mark.long
 def test_less_can_be_said(repeated: Repeated) -> None:
-    assert repeated.replaced.err.splitlines() == [f"tb-dlprof: the profile is in {repeated.folder / 'runs' / 'train'}."]
+    run = repeated.folder / "runs" / "train"
+    replaced, written = repeated.replaced.err.splitlines()
+    assert replaced.startswith(f"tb-dlprof: {run} was replaced; removed: events.out.tfevents.")
+    assert written == f"tb-dlprof: the profile is in {run}."
 
 
 @pytest.mark.long

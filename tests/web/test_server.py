@@ -112,7 +112,7 @@ def test_the_pages_of_two_runs_come_as_one_file_in_pieces(viewed, monkeypatch: p
         pieces.append(viewed("/page_file", query_string=query | {"offset": 10_000 * len(pieces)}))
     text = b"".join(piece.data for piece in pieces).decode()
     assert len(pieces) > 2
-    assert {piece.content_type for piece in pieces} == {"application/json"}
+    assert {piece.content_type for piece in pieces} == {"application/octet-stream"}
     assert (text.startswith("<!"), text.rstrip().endswith("</html>")) == (True, True)
     assert "<title>fp32 and fp16" in text
     missing = viewed("/page_file", query_string={"run": "fp32", "other": "gone"})

@@ -205,7 +205,8 @@ class EventEdits:
             events=events,
             held=old.held if held is None else held,
             states=old.states if states is None else states,
-            workspaces={moved[index]: size for index, size in old.workspaces.items()},
+            # A workspace may follow the last event.
+            workspaces={moved[min(index, len(old.events))]: size for index, size in old.workspaces.items()},
             optimizer_at=moved[old.optimizer_at],
             backward_at=moved[old.backward_at],
         )
