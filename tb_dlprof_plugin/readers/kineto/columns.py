@@ -66,10 +66,10 @@ _LARGEST_COORDINATE = 2**62 - 1
 _LARGEST_MEMORY = 2**52  # bytes, 4 PiB: what an x86-64 processor can address at most (52 bits)
 _MOST_DIGITS = 19  # of a number below 2**63; int() of thousands raises
 _K = TypeVar("_K", bound=Hashable)
-_FIRST_ROWS, _CHUNK_ROWS = 2**14, 2**22
-"""Of a column's first chunk, and of the others. 32 MiB are what the C library takes from the system by themselves, and
-gives back: thousands of small pieces would leave holes that no larger column fits into, a third of the peak of a trace
-of 2 GB."""
+_FIRST_ROWS, _CHUNK_ROWS, _GROWTH = 2**14, 2**22, 4
+"""Of a column's first chunk, of the largest, and from one to the next. 32 MiB are what the C library takes from the
+system by themselves, and gives back: thousands of small pieces would leave holes that no larger column fits into, a
+third of the peak of a trace of 2 GB."""
 
 _collective = attrgetter("collective")
 _name, _cat, _pid, _tid, _ts, _dur, _args = map(attrgetter, ("name", "cat", "pid", "tid", "ts", "dur", "args"))
@@ -89,7 +89,7 @@ class _GrowingColumn:
         done = 0
         while done < len(piece):
             if not self._chunks or self._filled == len(self._chunks[-1]):
-                rows = _CHUNK_ROWS if self._chunks else _FIRST_ROWS
+                rows = min(_GROWTH * len(self._chunks[-1]), _CHUNK_ROWS) if self._chunks else _FIRST_ROWS
                 self._chunks.append(np.empty(rows, dtype=piece.dtype))
                 self._filled = 0
             count = min(len(piece) - done, len(self._chunks[-1]) - self._filled)
