@@ -19,7 +19,7 @@ def test_gains_reasons_and_the_patch_are_printed(tmp_path: Path) -> None:
     assert result.exit_code == 0
     lines = result.stdout.splitlines()
     assert lines[0] == "TF32 for matrix products and convolutions: a step takes 31.5 % less time (30.9 to 32.1 %)."
-    assert "compile: RuntimeError: no compiler was found" in lines
+    assert "compile: failed: RuntimeError: no compiler was found" in lines
     assert lines[-2:] == ["--- a/train.py", "+++ b/train.py"]
 
 
