@@ -92,7 +92,7 @@ def recorded_program(view: ProfileView) -> StepProgram:
     """
     memory = planned_memory(view)
     first, last = _step_rows(memory)
-    slots_of, events = _events(memory, first, last)
+    slots_of, events, event_at = _events(memory, first, last)
     rows = np.fromiter(slots_of, dtype=np.int64)
     role = _roles(memory, first, last)
     carried = _carried(events)
@@ -105,23 +105,23 @@ def recorded_program(view: ProfileView) -> StepProgram:
     gradients = [one[1:] for one in zip(kinds, modules, sizes, strict=True) if one[0] == SlotKind.GRADIENT]
     slots = _slots(view, kinds, calls, modules, sizes, BatchClasses(view, gradients))
     backward = np.flatnonzero(role == Role.BACKWARD)
-    backward_at = int(backward[0]) if len(backward) else len(events)
+    backward_row = int(backward[0]) if len(backward) else last - first
     after = np.flatnonzero((role == Role.OPTIMIZER) & (np.arange(len(role)) > (backward[-1] if len(backward) else -1)))
-    optimizer_at = int(after[0]) if len(backward) and len(after) else len(events)
+    optimizer_row = int(after[0]) if len(backward) and len(after) else last - first
     freed = np.flatnonzero(~memory.is_allocation[first:last]) + first
     outside = freed[(memory.owner[freed] < first)]
     before = int(memory.allocated[first] + memory.bytes[outside].sum())
     carried_sizes = [slots[slot].bytes for slot in sorted(carried)]
     held = held_between_steps(view, before, [slot for slot in slots if slot.kind == SlotKind.GRADIENT], carried_sizes)
-    places = _workspaces_at(view, memory.call[first:last].tolist(), backward_at)
+    places = [event_at[row] for row in _workspaces_at(view, memory.call[first:last].tolist(), backward_row)]
     program = StepProgram(
         slots=slots,
         events=events,
         held=held.before,
         states=held.states,
         workspaces=dict(zip(places, held.workspaces, strict=False)),
-        optimizer_at=optimizer_at,
-        backward_at=min(backward_at, optimizer_at),
+        optimizer_at=event_at[optimizer_row],
+        backward_at=event_at[min(backward_row, optimizer_row)],
     )
     # Blocks may be larger than what is listed, so the rest is what a replay does not have.
     missing = int(memory.allocated[first]) - replay(program, settings_of(view.profile.facts.allocator_settings)).steady
@@ -129,7 +129,7 @@ def recorded_program(view: ProfileView) -> StepProgram:
 
 
 def _workspaces_at(view: ProfileView, calls: Sequence[int], backward_at: int) -> list[int]:
-    """Indices of the events before which cuBLAS makes its workspaces: behind the result of the first matrix product of
+    """Rows of the step before which cuBLAS makes its workspaces: behind the result of the first matrix product of
     the forward and of the backward pass, the beginning of a pass without one."""
     indices = []
     for start, end in ((0, backward_at), (backward_at, len(calls))):
@@ -201,9 +201,11 @@ def _step_rows(memory: DeviceMemory) -> tuple[int, int]:
     return starts[best], starts[best + 1]
 
 
-def _events(memory: DeviceMemory, first: int, last: int) -> tuple[dict[int, int], list[int]]:
-    """Slot by row of its allocation, and the events. A free of the step before is matched with the allocation at the
-    same place of this step, else with one of the same size that this step leaves."""
+def _events(memory: DeviceMemory, first: int, last: int) -> tuple[dict[int, int], list[int], list[int]]:
+    """Slot by row of its allocation, the events, and how many of them precede each row of the step and its end.
+
+    A free of the step before is matched with the allocation at the same place of this step, else with one of the same
+    size that this step leaves; without either it is no event."""
     slots: dict[int, int] = {}
     for row in (np.flatnonzero(memory.is_allocation[first:last]) + first).tolist():
         slots[row] = len(slots)
@@ -214,8 +216,10 @@ def _events(memory: DeviceMemory, first: int, last: int) -> tuple[dict[int, int]
     for row in left:
         by_size[int(memory.bytes[row])].append(row)
     taken: set[int] = set()
-    events = []
+    events: list[int] = []
+    event_at: list[int] = []
     for row in range(first, last):
+        event_at.append(len(events))
         if memory.is_allocation[row]:
             events.append(slots[row] + 1)
             continue
@@ -231,7 +235,8 @@ def _events(memory: DeviceMemory, first: int, last: int) -> tuple[dict[int, int]
             same = waiting[0]
         taken.add(same)
         events.append(-slots[same] - 1)
-    return slots, events
+    event_at.append(len(events))
+    return slots, events, event_at
 
 
 def _carried(events: list[int]) -> set[int]:

@@ -205,8 +205,7 @@ class EventEdits:
             events=events,
             held=old.held if held is None else held,
             states=old.states if states is None else states,
-            # A workspace may follow the last event.
-            workspaces={moved[min(index, len(old.events))]: size for index, size in old.workspaces.items()},
+            workspaces={moved[index]: size for index, size in old.workspaces.items()},
             optimizer_at=moved[old.optimizer_at],
             backward_at=moved[old.backward_at],
         )
