@@ -57,8 +57,8 @@ def compiled_as_replayed(context: RuleContext, graphs: bool) -> Saving | str:
     view = context.view
     if why := _unknown(context, graphs):
         return why
-    passes, products = _of_passes(view), _families(view, _PRODUCTS)
-    fused = passes & ~products
+    products = view.profile.named(view.profile.kernels.family, _PRODUCTS.__contains__)
+    fused = _of_passes(view) & ~products[view.profile.launches.kernel]
     cpu = intersection(_passes_on_cpu(context), launching(view, context.selection).launching)
     spent = float((cpu[1] - cpu[0]).sum()) / context.selection.count
 
@@ -120,12 +120,6 @@ def _of_passes(view: ProfileView) -> Bools:
     role = profile.ops.role[np.maximum(op, 0)] if len(profile.ops) else np.zeros(len(op), dtype=np.int64)
     found: Bools = (op >= 0) & np.isin(role, (Role.FORWARD, Role.BACKWARD))
     return found & (profile.kernels.kind[launches.kernel] == KernelKind.KERNEL)
-
-
-def _families(view: ProfileView, families: tuple[str, ...]) -> Bools:
-    strings, kernels = view.profile.strings, view.profile.kernels
-    found: Bools = np.array([strings[i] in families for i in kernels.family.tolist()], dtype=np.bool_)
-    return found[view.profile.launches.kernel]
 
 
 def _passes_on_cpu(context: RuleContext) -> Intervals:

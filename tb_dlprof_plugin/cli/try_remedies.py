@@ -24,14 +24,13 @@ from tb_dlprof_plugin.cli.run.output_dir import script_name
 from tb_dlprof_plugin.cli.run.results import wait_for_analyses
 from tb_dlprof_plugin.cli.run.script import ScriptError, command_line
 from tb_dlprof_plugin.cli.terminal import say, tell
-from tb_dlprof_plugin.model.trial_result import BestSet, TrialResult, TriedRemedy
+from tb_dlprof_plugin.model.trial_result import INSIDE, BestSet, TrialResult, TriedRemedy
 from tb_dlprof_plugin.model.visible import visible
 from tb_dlprof_plugin.pages.tried import TriedRow, tried_row, without_figures
 from tb_dlprof_plugin.trial import forecast_record, kept_result
 from tb_dlprof_plugin.trial.inside.remedies import classes, make
 from tb_dlprof_plugin.trial.inside.remedy import Remedy
 from tb_dlprof_plugin.trial.isolation import Isolation, IsolationError, IsolationKind, choose
-from tb_dlprof_plugin.trial.search import INSIDE
 from tb_dlprof_plugin.trial.statistics import Gain
 from tb_dlprof_plugin.trial.trial import Trial, TrialError
 from tb_dlprof_plugin.trial.trial_runs import Record

@@ -18,6 +18,7 @@ Verdict = Literal["same to the bit", "within noise of the seed", "differs", "bro
 
 
 BUDGET_USED = "The budget was used before its turn: give a larger --budget, or --continue."
+INSIDE = "measured inside the script, not confirmed in a fresh process"
 
 
 class TriedRemedy(msgspec.Struct, kw_only=True):

@@ -10,13 +10,12 @@ from typing import Annotated
 import msgspec
 
 from tb_dlprof_plugin.model.struct_from import struct_from
-from tb_dlprof_plugin.model.trial_result import BUDGET_USED, BestSet, TrialResult, TriedRemedy
+from tb_dlprof_plugin.model.trial_result import BUDGET_USED, INSIDE, BestSet, TrialResult, TriedRemedy
 from tb_dlprof_plugin.pages.columns import Column, Definition
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.store.run_ref import RunRef
 
 _NS = 1e6
-_INSIDE = "The best set was measured inside the script, not confirmed in a fresh process."
 _MOST_TITLES = 2
 _NO_TRIAL = "No remedy was tried with this run as the baseline."
 
@@ -148,7 +147,7 @@ def tried_page(view: ProfileView, ref: RunRef, selection: Selection) -> TriedPag
         seconds=trial.seconds or None,
         notes=[
             *trial.notes,
-            *([_INSIDE] * bool(best.remedies and not best.confirmed)),
+            *([f"The best set was {INSIDE}."] * bool(best.remedies and not best.confirmed)),
             *(["The trial was interrupted: the table has what was known then."] * trial.interrupted),
         ],
     )

@@ -47,6 +47,10 @@ class Ratio:
     spread: float
     measured: bool = True
 
+    def at(self, spreads: float) -> float:
+        """So many standard deviations above its value."""
+        return self.value * math.exp(spreads * self.spread)
+
 
 @dataclass(frozen=True, slots=True)
 class GaussianProcess:

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tb_dlprof_plugin.model.trial_result import TrialResult, decode_trial, encode_trial
+from tb_dlprof_plugin.model.user_folders import data_folder
 from tb_dlprof_plugin.model.visible import VisibleMessage
 from tb_dlprof_plugin.model.whole_file import whole_file
-from tb_dlprof_plugin.trial.forecast_record import record_path
 
 
 class NothingKeptError(VisibleMessage):
@@ -52,7 +52,7 @@ def kept(command: Sequence[str], folder: str) -> TrialResult:
 
 def _path(command: Sequence[str], folder: str) -> Path:
     name = hashlib.sha256("\0".join((folder, *command)).encode("utf-8", "surrogateescape")).hexdigest()[:32]
-    return record_path().parent / "tries" / f"{name}.json"
+    return data_folder() / "tries" / f"{name}.json"
 
 
 def _state_of(command: Sequence[str], folder: str) -> str:

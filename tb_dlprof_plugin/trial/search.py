@@ -15,7 +15,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tb_dlprof_plugin.model.trial_result import BUDGET_USED, BestSet, TriedRemedy
+from tb_dlprof_plugin.model.trial_result import BUDGET_USED, INSIDE, BestSet, TriedRemedy
 from tb_dlprof_plugin.trial.experiment import LOOK
 from tb_dlprof_plugin.trial.inside.remedy import Changes, Remedy, one_of_each_group
 from tb_dlprof_plugin.trial.loading import workers_needed
@@ -48,7 +48,6 @@ _SLOW_START_S, _CPUS_IN_BACKGROUND = 8.0, 8
 _WITHOUT_IT = "The best set is as fast without it."
 _SLOWER = "Its first steps take much longer."
 _NO_MORE = "The best set is no faster with it."
-INSIDE = "measured inside the script, not confirmed in a fresh process"
 
 _WORKERS_GROUP, _MEMORY = "loader_workers", "host_memory_kept"
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from tb_dlprof_plugin.advice.rules.idle_gpu.host_phases import without
 from tb_dlprof_plugin.metrics.amp_calls import compiled_calls
+from tb_dlprof_plugin.model.grouping import first_rows
 from tb_dlprof_plugin.model.intervals import Intervals, union, union_of
 from tb_dlprof_plugin.model.lookup import rows_of_each
 from tb_dlprof_plugin.model.profile import Bools, Ints, Role
@@ -66,7 +67,7 @@ def compiled_regions(view: ProfileView, selection: Selection) -> CompiledRegions
     np.minimum.at(begin, chain, calls.start_ns[outer])
     np.maximum.at(end, chain, calls.start_ns[outer] + calls.duration_ns[outer])
     broken = regions_of > 1 if len(graphs) else np.zeros(len(regions_of), dtype=np.bool_)
-    iteration = view.call_iteration[outer][_firsts(chain)]
+    iteration = view.call_iteration[outer][first_rows(chain)]
     more = np.bincount(iteration, weights=regions_of - 1).astype(np.int64)
     launching = _from_first_to_last(view, graphs)
     is_graph = np.zeros(len(calls), dtype=np.bool_)
@@ -100,11 +101,6 @@ def _joined(view: ProfileView, outer: Ints) -> Bools:
     apart = np.sort(calls.start_ns[np.isin(profile.ops.role[calls.op], (Role.BACKWARD, Role.OPTIMIZER))])
     joined[1:] &= (start >= stop) & (np.searchsorted(apart, stop) == np.searchsorted(apart, start))
     return joined
-
-
-def _firsts(chain: Ints) -> Ints:
-    """The first row of each chain."""
-    return np.flatnonzero(np.diff(chain, prepend=-1))
 
 
 def _from_first_to_last(view: ProfileView, graphs: Ints) -> Intervals:

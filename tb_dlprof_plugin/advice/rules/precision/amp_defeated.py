@@ -160,7 +160,7 @@ def _stays(context: RuleContext, full: Bools, half: str) -> Sequence[Floats]:
             continue
         mine = full & (context.view.launch_op == one.op) & ~on_tensor_cores
         for ends, shift in zip(stays, (1.0, 0.0, -1.0), strict=True):
-            ends[mine] = min(ratio.value * math.exp(shift * ratio.spread), 1.0)
+            ends[mine] = min(ratio.at(shift), 1.0)
     return stays
 
 

@@ -21,8 +21,6 @@ Read on:
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from tb_dlprof_plugin.advice import thresholds
@@ -198,7 +196,7 @@ def _longer(context: RuleContext, half: Bools, matrix: Bools) -> list[Floats]:
         if ratio is None:
             continue
         for ends, shift in zip(factors, (1.0, 0.0, -1.0), strict=True):
-            ends[mine] = max(ratio.value * math.exp(shift * ratio.spread), 1.0)
+            ends[mine] = max(ratio.at(shift), 1.0)
     return factors
 
 

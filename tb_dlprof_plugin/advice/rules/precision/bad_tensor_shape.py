@@ -24,7 +24,6 @@ Read on:
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -182,7 +181,7 @@ def _estimate(context: RuleContext, launches: Bools, layers: list[_Layer], time:
         mine = launches & (context.view.launch_op == one.op)
         known |= mine
         for end, shift in (("low", 1.0), ("expected", 0.0), ("high", -1.0)):
-            stays[end][mine] = min(ratio.value * math.exp(shift * ratio.spread), 1.0)
+            stays[end][mine] = min(ratio.at(shift), 1.0)
     if not known.any():
         return None
     after = round(
