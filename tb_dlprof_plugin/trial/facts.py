@@ -25,6 +25,7 @@ class TrialFacts:
         cpu_count: CPUs that the processes may use.
         free_memory_bytes: of the GPU, while the baseline holds its own; None on the CPU or where unknown.
         peak_memory_bytes: the most that the baseline allocated on the GPU; None on the CPU or where unknown.
+        repeats: whether most parameters are in blocks that are alike.
     """
 
     view: ProfileView | None = None
@@ -35,6 +36,7 @@ class TrialFacts:
     cpu_count: int = 1
     free_memory_bytes: int | None = None
     peak_memory_bytes: int | None = None
+    repeats: bool = False
 
     @property
     def run(self) -> RunFacts | None:
@@ -53,4 +55,5 @@ def facts_of(view: ProfileView | None, ready: Ready) -> TrialFacts:
         cpu_count=ready.cpu_count,
         free_memory_bytes=ready.free_memory_bytes,
         peak_memory_bytes=ready.peak_bytes,
+        repeats=ready.repeats,
     )

@@ -94,6 +94,7 @@ class Ready:
         step_s: of the compared steps, the middle one's time on the CPU.
         loading: what a step waits for batches, as `trial.loading.Loading`; [] without a DataLoader.
         page_faults: of a step, those for which the kernel read nothing.
+        repeats: whether most parameters are in blocks that are alike, such as a transformer's layers.
         failed: the error of a remedy that was switched on in the running process.
     """
 
@@ -118,6 +119,7 @@ class Ready:
     step_s: float = 0.0
     loading: list[float] = field(default_factory=list)
     page_faults: float = 0.0
+    repeats: bool = False
     failed: str = ""
 
 

@@ -354,7 +354,8 @@ class Search(Measuring):
             return
         room = self.fitting is None or self.fitting >= 2
         slow = self.start_s > _SLOW_START_S and first.cpu_count >= _CPUS_IN_BACKGROUND
-        if not slow or not room or self.bench.exclusive or first.measures_kernels:
+        late = self.left_s < self._starts_s + self.least_s
+        if late or not slow or not room or self.bench.exclusive or first.measures_kernels:
             return
         self._early, self._early_set = self.fresh(likely), list(likely)
         self._unchanged = self.fresh_baseline()

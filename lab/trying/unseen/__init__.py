@@ -25,6 +25,26 @@ BY_HAND: dict[str, tuple[tuple[str, ...], ...]] = {
         ("loader_workers_8",),
         ("loader_workers_8", _HALF, "channels_last", "non_blocking"),
     ),
+    "gpu_bert_tokens": (
+        ("tf32", "fused_optimizer"),
+        (_HALF, "fused_optimizer"),
+        ("tf32", _HALF, "fused_optimizer", "compile"),
+    ),
+    "gpu_segmentation": (
+        ("tf32", "channels_last", "cudnn_benchmark", "nondeterministic", "fused_optimizer"),
+        (_HALF, "channels_last", "cudnn_benchmark", "nondeterministic", "fused_optimizer", "loader_workers_2"),
+        ("tf32", _HALF, "channels_last", "cudnn_benchmark", "nondeterministic", "loader_workers_4", "compile"),
+    ),
+    "gpu_recommender": (
+        ("fused_optimizer", "zero_grad_to_none"),
+        ("fused_optimizer", "zero_grad_to_none", "compile"),
+        ("tf32", "fused_optimizer", "zero_grad_to_none", "compile_reduce_overhead"),
+    ),
+    "gpu_vit_half": (
+        ("fused_optimizer",),
+        ("fused_optimizer", "compile"),
+        ("compile_reduce_overhead", "fused_optimizer"),
+    ),
     "gpu_good": (("fused_attention",), ("frozen_garbage",), ("tf32", "zero_grad_to_none")),
     "cpu_deep_narrow": (("fused_optimizer",), ("fused_optimizer", "zero_grad_to_none"), ("foreach_optimizer",)),
     "cpu_waiting_loader": (("loader_workers_1",), ("loader_workers_2",), ("loader_workers_2", "fused_optimizer")),
@@ -37,7 +57,14 @@ BY_HAND: dict[str, tuple[tuple[str, ...], ...]] = {
     "cpu_recomputing": (("no_checkpointing",), ("no_checkpointing", "fused_optimizer"), ("fused_optimizer",)),
     "cpu_collecting": (("frozen_garbage",), ("frozen_garbage", "fused_optimizer"), ("fused_optimizer",)),
 }
-HELD_OUT = ("cpu_recomputing", "cpu_collecting")
+HELD_OUT = (
+    "cpu_recomputing",
+    "cpu_collecting",
+    "gpu_bert_tokens",
+    "gpu_segmentation",
+    "gpu_recommender",
+    "gpu_vit_half",
+)
 
 
 def path_of(name: str) -> Path:

@@ -39,8 +39,8 @@ class AppliedRemedies:
         self._calls.start()
 
     def start_in_running_process(self, optimizers: Sequence[Any]) -> None:
-        """Apply all to a training that has begun. An exception of a remedy, then or in a forward or backward pass, is
-        kept in `failure`, and all remedies are off: the training goes on."""
+        """Apply all to a training that has begun. An exception of a remedy, then or in a pass or an update, is kept in
+        `failure`, and all remedies are off: the training goes on."""
         import torch
 
         self.failure, self._goes_on = "", True
@@ -49,6 +49,8 @@ class AppliedRemedies:
             for remedy in self.remedies:
                 for optimizer in optimizers:
                     remedy.on_optimizer(optimizer, self.hooks)
+            for optimizer in optimizers:
+                self.hooks.wrap_method(optimizer, "step", self._guarded)
             self.hooks.replace(torch.autograd, "backward", self._guarded)
         except Exception as error:
             self._fail(error)
@@ -103,16 +105,18 @@ class AppliedRemedies:
         self.hooks.set(model, "_compiled_call_impl", call)
 
     def _guarded(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        def backward(*args: Any, **kwargs: Any) -> None:
+        def guarded(*args: Any, **kwargs: Any) -> Any:
             try:
-                original(*args, **kwargs)
+                return original(*args, **kwargs)
             except Exception as error:
                 if self.failure:
                     raise
-                # This step has no gradients; the state of the training is set back before the next one that counts.
+                # This step has no gradients or no update; the state of the training is set back before the next one
+                # that counts.
                 self._fail(error)
+            return None
 
-        return backward
+        return guarded
 
     def _fail(self, error: Exception) -> None:
         self.failure = (f"{type(error).__name__}: {error}".splitlines() or [""])[0]

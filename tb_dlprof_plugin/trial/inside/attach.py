@@ -22,6 +22,7 @@ from tb_dlprof_plugin.capture.launcher.protocol import ProcessStatus
 from tb_dlprof_plugin.capture.launcher.step_clock import StepClock
 from tb_dlprof_plugin.capture.warn import probe
 from tb_dlprof_plugin.trial.inside.applied import AppliedRemedies
+from tb_dlprof_plugin.trial.inside.called_models import mostly_repeats
 from tb_dlprof_plugin.trial.inside.gate import Gate
 from tb_dlprof_plugin.trial.inside.hooks import TrialHooks
 from tb_dlprof_plugin.trial.inside.model_calls import FirstModelCalls
@@ -171,6 +172,7 @@ class TrialProcess:
             self._remedies.codes(),
             torch.__version__,
             first_step_s=self._first_step_s,
+            repeats=mostly_repeats(self._called.values()),
             cpu_count=len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1,
         )
         if torch.cuda.is_initialized():

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import torch
     from torch import nn
 
 _FEWEST_BLOCKS = 2
+_FEWEST_ALIKE = 4
+"""Blocks of which compiling one saves most of the time that compiling the model takes."""
 
 
 def device_type(model: nn.Module) -> str:
@@ -34,6 +38,26 @@ def repeated_blocks(model: nn.Module) -> list[nn.Module]:
 
     walk(model)
     return found
+
+
+def mostly_repeats(models: Iterable[nn.Module]) -> bool:
+    """Whether blocks of one class with parameters of the same shapes have most of the parameters."""
+    alike: dict[tuple[object, ...], int] = {}
+    of_alike = total = 0
+    for model in models:
+        total += sum(one.numel() for one in model.parameters())
+        for block in repeated_blocks(model):
+            kind = (type(block), *(tuple(one.shape) for one in block.parameters()))
+            alike[kind] = alike.get(kind, 0) + 1
+            of_alike += sum(one.numel() for one in block.parameters())
+    return max(alike.values(), default=0) >= _FEWEST_ALIKE and of_alike > total / 2
+
+
+def like(parameter: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
+    """A copy of a gradient or a moment of a parameter, that lies in memory as the parameter does."""
+    import torch
+
+    return torch.empty_like(parameter, dtype=value.dtype, requires_grad=False).copy_(value)
 
 
 def map_tensors(change: Any, value: Any) -> Any:

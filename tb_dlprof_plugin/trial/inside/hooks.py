@@ -108,21 +108,24 @@ class TrialHooks:
 
         self.replace(cls, "__init__", make)
 
-    def wrap_forward(self, module: Any, make: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
-        """Replace the forward of one module by ``make(forward)``: functions of the module and its arguments.
+    def wrap_method(self, owner: Any, name: str, make: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
+        """Replace a method of one object by ``make(method)``: functions of the object and its arguments.
 
-        A deep copy of the module gets a forward of its own: the replacement is a method, not a closure over the module.
+        A deep copy of the object gets one of its own: the replacement is a method, not a closure over the object.
         """
-        bound = module.forward
+        bound = getattr(owner, name)
         function = getattr(bound, "__func__", None)
-        if function is None or getattr(bound, "__self__", None) is not module:
+        if function is None or getattr(bound, "__self__", None) is not owner:
 
             def function(_: Any, *args: Any, **kwargs: Any) -> Any:
                 return bound(*args, **kwargs)
 
+            # Such as the mark of what a learning rate scheduler has wrapped.
+            vars(function).update(vars(bound))
+
         replacement = make(function)
         functools.update_wrapper(replacement, function)
-        self.set(module, "forward", types.MethodType(replacement, module))
+        self.set(owner, name, types.MethodType(replacement, owner))
 
     def undo(self) -> None:
         """Undo all changes, the last first."""

@@ -10,6 +10,8 @@ from typing import Any
 
 import torch
 
+from tb_dlprof_plugin.trial.inside.called_models import like
+
 _ROOM = 2.0
 """Times its own size that the GPU must have free for a copy of the state; else it is kept on the CPU."""
 
@@ -60,16 +62,16 @@ class TrainingState:
                 if gradient is None:
                     parameter.grad = None
                 elif parameter.grad is None:
-                    parameter.grad = gradient.to(parameter.device, copy=True)
+                    parameter.grad = like(parameter, gradient)
                 else:
                     parameter.grad.copy_(gradient)
             for optimizer, groups, states in self._optimizers:
                 for group, before in zip(optimizer.param_groups, groups, strict=True):
-                    _put_all({"params": group["params"], **before}, group)
+                    _put_all({"params": group["params"], **before}, group, None)
                 for key in [one for one in optimizer.state if one not in states]:
                     del optimizer.state[key]
                 for key, before in states.items():
-                    _put_all(before, optimizer.state[key])
+                    _put_all(before, optimizer.state[key], key)
         for one, of_one in self._others:
             one.load_state_dict(copy.deepcopy(of_one))
         self.restore_random()
@@ -89,7 +91,7 @@ class TrainingState:
         return value.detach().to("cpu", copy=True) if self._on_cpu else value.detach().clone()
 
 
-def _put_all(before: dict[str, Any], owner: dict[str, Any]) -> None:
+def _put_all(before: dict[str, Any], owner: dict[str, Any], parameter: torch.Tensor | None) -> None:
     for name in [one for one in owner if one not in before]:
         del owner[name]
     for name, value in before.items():
@@ -100,6 +102,8 @@ def _put_all(before: dict[str, Any], owner: dict[str, Any]) -> None:
             owner[name] = copy.deepcopy(value)
         elif isinstance(now, torch.Tensor) and now.shape == value.shape and now.dtype == value.dtype:
             now.copy_(value)
+        elif parameter is not None and value.shape == parameter.shape:
+            owner[name] = like(parameter, value)
         else:
             owner[name] = value.clone()
 

@@ -82,7 +82,7 @@ def test_undo_restores_functions_switches_and_forwards(hooks: TrialHooks) -> Non
     hooks.after_init(Base, lambda one: None)
     hooks.set(torch.backends.cudnn, "benchmark", not before[1])
     hooks.replace(torch.autograd, "backward", lambda original: lambda *args, **kwargs: None)
-    hooks.wrap_forward(model, lambda forward: lambda module, x: forward(module, x) + 1)
+    hooks.wrap_method(model, "forward", lambda forward: lambda module, x: forward(module, x) + 1)
     assert torch.backends.cudnn.benchmark is not before[1]
     assert "forward" in vars(model)
     hooks.undo()
@@ -99,7 +99,7 @@ def test_an_inherited_method_is_inherited_again_after_undo(hooks: TrialHooks) ->
 
 def test_a_copied_model_computes_with_its_own_parameters(hooks: TrialHooks) -> None:
     model = torch.nn.Linear(2, 2)
-    hooks.wrap_forward(model, lambda forward: lambda module, x: 2 * forward(module, x))
+    hooks.wrap_method(model, "forward", lambda forward: lambda module, x: 2 * forward(module, x))
     copied = copy.deepcopy(model)
     with torch.no_grad():
         copied.weight.zero_()
@@ -109,8 +109,8 @@ def test_a_copied_model_computes_with_its_own_parameters(hooks: TrialHooks) -> N
 
 def test_two_changes_of_one_forward_apply_in_turn(hooks: TrialHooks) -> None:
     model = torch.nn.Identity()
-    hooks.wrap_forward(model, lambda forward: lambda module, x: forward(module, x) + 1)
-    hooks.wrap_forward(model, lambda forward: lambda module, x: 10 * forward(module, x))
+    hooks.wrap_method(model, "forward", lambda forward: lambda module, x: forward(module, x) + 1)
+    hooks.wrap_method(model, "forward", lambda forward: lambda module, x: 10 * forward(module, x))
     assert model(1) == 20
     hooks.undo()
     assert model(1) == 1

@@ -163,7 +163,7 @@ class FailsInForward(Remedy):
 
             return failing
 
-        hooks.wrap_forward(model, make)
+        hooks.wrap_method(model, "forward", make)
 
 
 class FailsInBackward(Remedy):
@@ -180,7 +180,21 @@ class FailsInBackward(Remedy):
         hooks.replace(torch.autograd, "backward", make)
 
 
-@pytest.mark.parametrize("remedy", [FailsInForward, FailsInBackward])
+class FailsInUpdate(Remedy):
+    name = "fails_in_update"
+    in_running_process = True
+
+    def on_optimizer(self, optimizer: Any, hooks: TrialHooks) -> None:
+        def make(step: Any) -> Any:
+            def failing(optimizer: Any) -> None:
+                raise RuntimeError("params and grads must have the same layout")
+
+            return failing
+
+        hooks.wrap_method(optimizer, "step", make)
+
+
+@pytest.mark.parametrize("remedy", [FailsInForward, FailsInBackward, FailsInUpdate])
 def test_a_remedy_that_fails_does_not_end_the_training(
     remedy: type[Remedy], started: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -193,6 +207,43 @@ def test_a_remedy_that_fails_does_not_end_the_training(
     assert training.state() == before
     assert done(switcher.block((remedy.name,), 2)).failed.startswith("RuntimeError: ")
     assert done(switcher.check((), 0, 3)).checks == first.checks
+
+
+@pytest.mark.parametrize("set_to_none", [True, False])
+def test_gradients_and_moments_lie_as_the_parameters_do_each_time_that_these_have_channels_last(
+    hooks: TrialHooks, set_to_none: bool
+) -> None:
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Conv2d(4, 6, 3), nn.ConvTranspose2d(6, 4, 3))
+    optimizer = torch.optim.Adam(model.parameters())
+    images = torch.rand(2, 4, 8, 8)
+    switcher = Switcher(lambda: [model], lambda: [optimizer], hooks=hooks)
+
+    def done(work: Any) -> Any:
+        while True:
+            try:
+                next(work)
+            except StopIteration as ended:
+                return ended.value[1]
+            optimizer.zero_grad(set_to_none)
+            model(images).square().mean().backward()
+            optimizer.step()
+
+    names = ("channels_last", "fused_optimizer")
+    losses = done(switcher.check((), 0, 3)).checks.loss
+    try:
+        for _ in range(2):
+            assert done(switcher.check(names, 0, 3)).checks.loss == pytest.approx(losses, rel=1e-4)
+            assert done(switcher.block(names, 2)).failed == ""
+            for one in model.parameters():
+                moments = [optimizer.state[one]["exp_avg"], optimizer.state[one]["exp_avg_sq"], one.grad]
+                assert [value.stride() for value in moments] == 3 * [one.stride()]
+            assert model[0].weight.is_contiguous(memory_format=torch.channels_last)
+            assert done(switcher.block((), 2)).failed == ""
+            moments = [optimizer.state[one]["exp_avg"] for one in model.parameters()]
+            assert all(one.is_contiguous() for one in (*model.parameters(), *moments))
+    finally:
+        switcher.off()
 
 
 @pytest.mark.long

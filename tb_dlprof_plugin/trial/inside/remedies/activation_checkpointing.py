@@ -40,7 +40,7 @@ class ActivationCheckpointing(Remedy):
             return checkpointed
 
         for block in repeated_blocks(model):
-            hooks.wrap_forward(block, make)
+            hooks.wrap_method(block, "forward", make)
             self._blocks += 1
 
     def no_effect(self) -> str | None:

@@ -64,7 +64,7 @@ class _Autocast(Remedy):
         def _float(tensor: Any) -> Any:
             return tensor.float() if tensor.dtype is dtype else tensor
 
-        hooks.wrap_forward(model, make)
+        hooks.wrap_method(model, "forward", make)
 
     def no_effect(self) -> str | None:
         # Calls within compiled code are not counted.

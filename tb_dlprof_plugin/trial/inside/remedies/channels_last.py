@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from tb_dlprof_plugin.trial.inside.called_models import map_tensors
+from tb_dlprof_plugin.trial.inside.called_models import like, map_tensors
 from tb_dlprof_plugin.trial.inside.remedy import Changes, Remedy
 
 if TYPE_CHECKING:
@@ -27,7 +27,8 @@ class ChannelsLast(Remedy):
 
     def __init__(self) -> None:
         self._converted: set[int] = set()
-        self._already = False
+        self._already = self._changed = False
+        self._optimizers: list[Any] = []
 
     def why_not(self, facts: TrialFacts) -> str | None:
         return "The images have their channels last." if facts.run is not None and facts.run.channels_last else None
@@ -57,7 +58,12 @@ class ChannelsLast(Remedy):
 
             return with_channels_last
 
-        hooks.wrap_forward(model, make)
+        hooks.wrap_method(model, "forward", make)
+
+    def on_optimizer(self, optimizer: Any, hooks: TrialHooks) -> None:
+        """Its moments lie as they would in a training that began so: a fused update needs them like the parameters."""
+        self._optimizers.append(optimizer)
+        hooks.on_undo(self._optimizers.clear)
 
     def _convert(self, model: Any, hooks: TrialHooks) -> bool:
         """Whether it has two-dimensional convolutions, which have their channels last now by this remedy."""
@@ -75,13 +81,29 @@ class ChannelsLast(Remedy):
             if all(weight.is_contiguous(memory_format=torch.channels_last) for weight in wide):
                 self._already = True
                 return False
-            model.to(memory_format=torch.channels_last)
-            hooks.on_undo(lambda: model.to(memory_format=torch.contiguous_format))
+            self._lay_out(model, torch.channels_last)
             self._converted.add(id(weights[0]))
+            self._changed = True
+
+            def undo() -> None:
+                self._lay_out(model, torch.contiguous_format)
+                self._converted.discard(id(weights[0]))
+
+            hooks.on_undo(undo)
         return True
 
+    def _lay_out(self, model: Any, memory_format: Any) -> None:
+        model.to(memory_format=memory_format)
+        for parameter in model.parameters():
+            for state in [one.state[parameter] for one in self._optimizers if parameter in one.state]:
+                state |= {
+                    name: like(parameter, value)
+                    for name, value in state.items()
+                    if getattr(value, "shape", None) == parameter.shape
+                }
+
     def no_effect(self) -> str | None:
-        if self._converted:
+        if self._changed:
             return None
         return (
             "The convolutions have their channels last."

@@ -102,6 +102,10 @@ class CompileBlocks(_Compile):
     title = "torch.compile of repeated blocks"
     usual_percent = 18.0
 
+    def usual(self, facts: TrialFacts) -> float:
+        """It compiles one of many blocks, in a fraction of the time that the model takes, and gains about as much."""
+        return Compile.usual_percent + 1.0 if facts.repeats else -1.0
+
     def on_model(self, model: nn.Module, hooks: TrialHooks) -> None:
         """Blocks of one class share their code: it is compiled once (regional compilation)."""
         for block in repeated_blocks(model):

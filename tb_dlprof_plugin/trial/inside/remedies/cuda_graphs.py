@@ -54,7 +54,7 @@ class CudaGraphs(Remedy):
 
             return graphed
 
-        hooks.wrap_forward(model, make)
+        hooks.wrap_method(model, "forward", make)
 
     def no_effect(self) -> str | None:
         return None if self._replayed else self._kept or "The script calls no module in training mode."

@@ -45,7 +45,7 @@ class FusedAttention(Remedy):
                 self._changed += 1
         for module in model.modules():
             if isinstance(module, torch.nn.MultiheadAttention):
-                hooks.wrap_forward(module, self._without_weights)
+                hooks.wrap_method(module, "forward", self._without_weights)
         self._use_sdpa(model, hooks)
 
     def _without_weights(self, forward: Any) -> Any:
