@@ -37,6 +37,8 @@ _SHARE_OF_CONFIRMATION, _SHARE_HERE = 0.6, 0.3
 """Of the budget, at most: where fresh processes would need more, the set is measured where it was found."""
 _MEASURED = 1.5
 """Times the shortest measurement that is kept for one on a busy machine."""
+_MEASURED_EARLY = 2.0
+"""The same for all that is likely to gain, in a fresh process."""
 _CONFIRMED_MORE = 1.25
 """Times the start of the first process that two more take at the same time."""
 _LIKELY = 5.0
@@ -366,8 +368,8 @@ class Search(Measuring):
                 self.notes.append(f"{error}.")
                 self.end_fresh()
                 return
-        # What has started needs its measurement alone.
-        self.kept_s = _MEASURED * self.least_s
+        # What has started needs its measurement alone, which claims the most.
+        self.kept_s = _MEASURED_EARLY * self.least_s
 
     def _end_early_if_it_disturbs(self, row: TriedRemedy) -> None:
         """A start takes CPUs: a step that these pace is measured without it."""
