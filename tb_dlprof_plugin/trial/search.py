@@ -120,7 +120,8 @@ class Search(Measuring):
             self._start_early([*self._chosen, *(one for one in likely if one not in here)])
             if self._chosen and self._row([*self._chosen]).gain_percent is None:
                 row = self._measure_set(self._chosen, _ALONE * self.look_s, _SCREENING)
-                self._end_early_if_it_disturbs(row)
+                if self._early is not None and (row.before_ms or 0.0) > _DISTURBED * self.baseline_step_ms:
+                    self._measure_undisturbed(row)
             self._leave_out()
             self._add([one for one in ordered if one not in self._chosen and one.samples == 1])
             self._confirm([one for one in likely if not self._is_here(one)])
@@ -371,12 +372,13 @@ class Search(Measuring):
         # What has started needs its measurement alone, which claims the most.
         self.kept_s = _MEASURED_EARLY * self.least_s
 
-    def _end_early_if_it_disturbs(self, row: TriedRemedy) -> None:
-        """A start takes CPUs: a step that these pace is measured without it."""
-        if self._early is not None and (row.before_ms or 0.0) > _DISTURBED * self.baseline_step_ms:
-            self.end_fresh()
-            self._early_set = []
-            self.kept_s = self._confirmation_s()
+    def _measure_undisturbed(self, row: TriedRemedy) -> None:
+        """A start takes CPUs: a step that these pace is measured without it, and what was measured is no result."""
+        self.end_fresh()
+        self._early_set = []
+        self.kept_s = self._confirmation_s()
+        (self.rows if len(self._chosen) == 1 else self.sets).remove(row)
+        self._measure_set(self._chosen, _ALONE * self.look_s, _SCREENING)
 
     def _confirm(self, of_processes: Sequence[Remedy]) -> None:
         """Measure the final set against the unchanged script, in fresh processes where there is time."""

@@ -41,13 +41,17 @@ def repeated_blocks(model: nn.Module) -> list[nn.Module]:
 
 
 def mostly_repeats(models: Iterable[nn.Module]) -> bool:
-    """Whether blocks of one class with parameters of the same shapes have most of the parameters."""
+    """Whether blocks of one class with parameters of the same shapes have most of the parameters.
+
+    Torch compiles a block again where a number differs that it computes with, such as the rate of a stochastic depth.
+    """
     alike: dict[tuple[object, ...], int] = {}
     of_alike = total = 0
     for model in models:
         total += sum(one.numel() for one in model.parameters())
         for block in repeated_blocks(model):
-            kind = (type(block), *(tuple(one.shape) for one in block.parameters()))
+            rates = (one for module in block.modules() for one in vars(module).values() if isinstance(one, float))
+            kind = (type(block), *(tuple(one.shape) for one in block.parameters()), *rates)
             alike[kind] = alike.get(kind, 0) + 1
             of_alike += sum(one.numel() for one in block.parameters())
     return max(alike.values(), default=0) >= _FEWEST_ALIKE and of_alike > total / 2

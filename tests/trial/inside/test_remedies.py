@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -11,6 +11,7 @@ from support.marks import short_of
 
 from tb_dlprof_plugin.advice.engine import all_rules
 from tb_dlprof_plugin.trial.facts import TrialFacts
+from tb_dlprof_plugin.trial.inside.called_models import mostly_repeats
 from tb_dlprof_plugin.trial.inside.hooks import TrialHooks
 from tb_dlprof_plugin.trial.inside.loss_scaling import LossScaling
 from tb_dlprof_plugin.trial.inside.remedies import classes, make
@@ -395,6 +396,16 @@ def test_a_script_with_a_scaler_of_its_own_is_left_alone(hooks: TrialHooks) -> N
 
 
 @pytest.mark.long
+@pytest.mark.parametrize(("rates", "mostly"), [((0.1,) * 4, True), ((0.1,) * 3, False), ((0.0, 0.1, 0.2, 0.3), False)])
+def test_a_model_mostly_repeats_where_its_blocks_compute_with_the_same_numbers(
+    rates: Sequence[float], mostly: bool
+) -> None:
+    blocks = nn.ModuleList(nn.Sequential(nn.Linear(8, 8), nn.Dropout(rate)) for rate in rates)
+    head = nn.Linear(8, 2)
+    assert mostly_repeats([nn.ModuleDict({"blocks": blocks, "head": head})]) == mostly
+    assert not mostly_repeats([nn.ModuleDict({"blocks": blocks, "head": nn.Linear(64, 64)})])
+
+
 def test_repeated_blocks_are_compiled_in_place_of_the_model(apply: Callable[..., Remedy]) -> None:
     def block() -> nn.Module:
         return nn.Sequential(nn.Linear(3, 3), nn.Tanh())
