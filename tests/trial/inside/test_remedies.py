@@ -395,7 +395,6 @@ def test_a_script_with_a_scaler_of_its_own_is_left_alone(hooks: TrialHooks) -> N
     assert scaling.no_effect == "The script scales its losses itself."
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(("rates", "mostly"), [((0.1,) * 4, True), ((0.1,) * 3, False), ((0.0, 0.1, 0.2, 0.3), False)])
 def test_a_model_mostly_repeats_where_its_blocks_compute_with_the_same_numbers(
     rates: Sequence[float], mostly: bool
@@ -406,6 +405,40 @@ def test_a_model_mostly_repeats_where_its_blocks_compute_with_the_same_numbers(
     assert not mostly_repeats([nn.ModuleDict({"blocks": blocks, "head": nn.Linear(64, 64)})])
 
 
+@pytest.mark.parametrize("in_place", [False, True])
+def test_what_the_script_compiles_is_compiled_for_each_shape(apply: Callable[..., Remedy], in_place: bool) -> None:
+    compilations: list[Any] = []
+
+    def backend(graph: Any, inputs: Any) -> Any:
+        compilations.append([one.shape for one in inputs if isinstance(one, torch.Tensor)])
+        return graph
+
+    class Twice(nn.Linear):
+        def forward(self, x: Any) -> Any:
+            return 2 * super().forward(x)
+
+    torch._dynamo.reset()
+    remedy = apply("compile_static_shapes")
+    assert remedy.no_effect() == "The script compiles nothing."
+    model: Any = Twice(3, 2)
+    if in_place:
+        model.compile(backend=backend)
+    else:
+        model = torch.compile(model, backend=backend)
+    for count in (4, 5, 6):
+        model(torch.ones(count, 3))
+    assert remedy.no_effect() is None
+    # With dynamic shapes, which torch tries from the second one on, there are two.
+    assert len(compilations) == 3
+
+
+def test_shapes_that_the_script_says_are_dynamic_or_not_stay_so(apply: Callable[..., Remedy]) -> None:
+    remedy = apply("compile_static_shapes")
+    torch.compile(nn.Linear(3, 2), dynamic=True)
+    assert remedy.no_effect() == "The script says what shapes are dynamic."
+
+
+@pytest.mark.long
 def test_repeated_blocks_are_compiled_in_place_of_the_model(apply: Callable[..., Remedy]) -> None:
     def block() -> nn.Module:
         return nn.Sequential(nn.Linear(3, 3), nn.Tanh())

@@ -122,4 +122,52 @@ class CompileBlocks(_Compile):
         return None
 
 
-REMEDIES: tuple[type[Remedy], ...] = (Compile, CompileBlocks, CompileReduceOverhead, CompileMaxAutotune)
+class CompileStaticShapes(Remedy):
+    """Of what the script compiles itself."""
+
+    name = "compile_static_shapes"
+    title = "torch.compile(dynamic=False)"
+    rules = ("dynamic_shapes", "recompiles")
+    changes = Changes.ROUNDING
+    may_change = "Kernels of one size round in another order; each new size is compiled."
+    measures_kernels = True
+    usual_percent = -1.0
+
+    def __init__(self) -> None:
+        self._changed = self._kept = 0
+
+    def on_import(self, hooks: TrialHooks) -> None:
+        import torch
+
+        def make(original: Any) -> Any:
+            def with_static_shapes(*args: Any, **kwargs: Any) -> Any:
+                if kwargs.get("dynamic") is None:
+                    self._changed += 1
+                    kwargs["dynamic"] = False
+                else:
+                    self._kept += 1
+                return original(*args, **kwargs)
+
+            return with_static_shapes
+
+        # A module that is compiled in place calls it, too.
+        hooks.replace(torch, "compile", make)
+
+    def no_effect(self) -> str | None:
+        if self._changed:
+            return None
+        return "The script says what shapes are dynamic." if self._kept else "The script compiles nothing."
+
+    def code(self) -> str:
+        return "model = torch.compile(model, dynamic=False)\n"
+
+    def patch(self, script: ScriptSource) -> Sequence[Edit] | None:
+        calls = script.calls("torch.compile")
+        unsaid = [call for call in calls if all(one.arg != "dynamic" for one in call.node.keywords)]
+        edits = [one.file.set_keyword(one.node, "dynamic", "False") for one in unsaid]
+        return [one for one in edits if one is not None] or None
+
+
+REMEDIES: tuple[type[Remedy], ...] = (
+    Compile, CompileBlocks, CompileReduceOverhead, CompileMaxAutotune, CompileStaticShapes
+)  # fmt: skip
