@@ -54,12 +54,24 @@ BY_HAND: dict[str, tuple[tuple[str, ...], ...]] = {
         ("slow_switches_off", "channels_last"),
     ),
     "cpu_good": (("frozen_garbage",), ("host_memory_kept",)),
+    "cpu_tagger": (
+        ("loader_workers_1", "fused_optimizer", "zero_grad_to_none"),
+        ("loader_workers_1", "foreach_optimizer", "zero_grad_to_none"),
+        ("loader_workers_2", "zero_grad_to_none"),
+    ),
+    "cpu_autoencoder": (
+        ("no_checkpointing",),
+        ("no_checkpointing", "nondeterministic", "channels_last"),
+        ("no_checkpointing", "nondeterministic", "fused_optimizer", "compile"),
+    ),
     "cpu_recomputing": (("no_checkpointing",), ("no_checkpointing", "fused_optimizer"), ("fused_optimizer",)),
     "cpu_collecting": (("frozen_garbage",), ("frozen_garbage", "fused_optimizer"), ("fused_optimizer",)),
 }
 HELD_OUT = (
     "cpu_recomputing",
     "cpu_collecting",
+    "cpu_tagger",
+    "cpu_autoencoder",
     "gpu_bert_tokens",
     "gpu_segmentation",
     "gpu_recommender",
