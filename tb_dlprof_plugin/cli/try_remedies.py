@@ -24,9 +24,9 @@ from tb_dlprof_plugin.cli.run.output_dir import script_name
 from tb_dlprof_plugin.cli.run.results import wait_for_analyses
 from tb_dlprof_plugin.cli.run.script import ScriptError, command_line
 from tb_dlprof_plugin.cli.terminal import say, tell
-from tb_dlprof_plugin.model.trial_result import INSIDE, BestSet, TrialResult, TriedRemedy
+from tb_dlprof_plugin.model.trial_result import INSIDE, OTHER_TRAININGS, BestSet, TrialResult, TriedRemedy
 from tb_dlprof_plugin.model.visible import visible
-from tb_dlprof_plugin.pages.tried import TriedRow, tried_row, without_figures
+from tb_dlprof_plugin.pages.tried import TriedRow, tried_row, without_best, without_figures
 from tb_dlprof_plugin.trial import forecast_record, kept_result
 from tb_dlprof_plugin.trial.inside.remedies import classes, make
 from tb_dlprof_plugin.trial.inside.remedy import Remedy
@@ -34,13 +34,10 @@ from tb_dlprof_plugin.trial.isolation import Isolation, IsolationError, Isolatio
 from tb_dlprof_plugin.trial.statistics import Gain
 from tb_dlprof_plugin.trial.trial import Trial, TrialError
 from tb_dlprof_plugin.trial.trial_runs import Record
-from tb_dlprof_plugin.trial.verdict import OTHER_TRAININGS
 
 NOT_TRIED, GAINS, INTERRUPTED = 1, 3, 130
 """Exit statuses: the script cannot be tried; `--fail-on-gain`; Ctrl-C."""
 _LONG_START_S = 10.0
-_PERHAPS = 2.0
-"""Percent: a gain that is likely to be one, even where it is not certain."""
 _LARGE_BYTES = 100_000_000
 """A working folder that is copied for each process without a question."""
 _TIME = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|min|h)?")
@@ -297,13 +294,9 @@ def _print_best(result: TrialResult, done: Sequence[TriedRemedy]) -> None:
             f"Best so far, not certain yet: {' + '.join(row.remedy.split('+'))}, {row.gain_percent:+.1f} % "
             f"({row.low_percent:+.1f} to {row.high_percent:+.1f}). Give a larger --budget, or --continue."
         )
-    elif any((row.gain_percent or 0.0) > 0 and row.high_percent is None for row in done) or any(
-        (row.gain_percent or 0.0) > _PERHAPS and not row.is_gain for row in done
-    ):
-        say("No gain is certain yet: the rows with ? need a larger --budget, or --continue.")
     elif done:
-        tried = sum(row.gain_percent is not None or bool(row.no_effect or row.stopped) for row in result.rows)
-        say(f"None of the {max(tried, len(done))} remedies that ran makes a step shorter.")
+        said = without_best(result)
+        say(f"{said} Give a larger --budget, or --continue." if said.startswith("No gain") else said)
 
 
 def _interval(best: BestSet) -> str:

@@ -7,7 +7,7 @@ always means: not known.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Final, Literal
 
 import msgspec
 
@@ -15,6 +15,8 @@ from tb_dlprof_plugin.model.column import Form
 
 Verdict = Literal["same to the bit", "within noise of the seed", "differs", "broken"]
 """Whether the training computes what it did."""
+OTHER_TRAININGS: Final[tuple[Verdict, ...]] = ("broken", "differs")
+"""With which a remedy is in no best set."""
 
 
 BUDGET_USED = "The budget was used before its turn: give a larger --budget, or --continue."

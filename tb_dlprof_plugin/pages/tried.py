@@ -5,18 +5,21 @@ Nothing here is computed from the recording: the trial is stored with it.
 
 from __future__ import annotations
 
+import math
 from typing import Annotated
 
 import msgspec
 
 from tb_dlprof_plugin.model.struct_from import struct_from
-from tb_dlprof_plugin.model.trial_result import BUDGET_USED, INSIDE, BestSet, TrialResult, TriedRemedy
+from tb_dlprof_plugin.model.trial_result import BUDGET_USED, INSIDE, OTHER_TRAININGS, BestSet, TrialResult, TriedRemedy
 from tb_dlprof_plugin.pages.columns import Column, Definition
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.store.run_ref import RunRef
 
 _NS = 1e6
 _MOST_TITLES = 2
+_LITTLE = 10.0
+"""Percent that a gain may be at most for "none" to be an answer, and not "not certain"."""
 _NO_TRIAL = "No remedy was tried with this run as the baseline."
 
 
@@ -173,14 +176,30 @@ def without_figures(trial: TrialResult) -> list[str]:
 def headline(trial: TrialResult) -> str:
     """The result in one sentence."""
     best = trial.best
-    measured = (row for row in (*trial.rows, *trial.sets) if row.gain_percent is not None)
-    tried = len({name for row in measured for name in row.remedy.split("+")})
     if not best.remedies or best.gain_percent is None:
-        return f"None of {tried} remedies makes a step shorter." if tried else "No remedy was measured."
+        return without_best(trial)
     # The titles of many make no sentence.
     few = len(best.remedies) <= _MOST_TITLES
     names = " and ".join(_titles(trial, best)) if few else " + ".join(best.remedies)
     return f"{names}: a step takes {best.gain_percent:.1f} % less time{_interval(best)}."
+
+
+def without_best(trial: TrialResult) -> str:
+    """What is known of gains where no set is best: what they are below at 95 %, where that is little."""
+    measured = [row for row in (*trial.rows, *trial.sets) if row.gain_percent is not None]
+    if not measured:
+        return "No remedy was measured."
+    same = [row for row in measured if row.verdict not in OTHER_TRAININGS]
+    most = max((math.inf if row.high_percent is None else row.high_percent for row in same), default=0.0)
+    if most == math.inf:
+        return "No gain is certain yet: what was measured is too little."
+    if most > _LITTLE:
+        return f"No gain is certain yet: up to {most:.0f} % is possible."
+    if len(same) < len(measured) and any((row.gain_percent or 0.0) > _LITTLE for row in measured if row not in same):
+        return "What makes a step shorter trains something else."
+    tried = len({name for row in same for name in row.remedy.split("+")})
+    by = f" by more than {most:.1f} %" if most > 0 else ""
+    return f"None of {tried} remedies makes a step shorter{by}."
 
 
 def _titles(trial: TrialResult, best: BestSet) -> list[str]:

@@ -15,7 +15,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tb_dlprof_plugin.model.trial_result import BUDGET_USED, INSIDE, BestSet, TriedRemedy
+from tb_dlprof_plugin.model.trial_result import BUDGET_USED, INSIDE, OTHER_TRAININGS, BestSet, TriedRemedy
 from tb_dlprof_plugin.trial.experiment import LOOK
 from tb_dlprof_plugin.trial.inside.remedy import Changes, Remedy, one_of_each_group
 from tb_dlprof_plugin.trial.loading import workers_needed
@@ -23,7 +23,6 @@ from tb_dlprof_plugin.trial.measuring import Measuring, name_of
 from tb_dlprof_plugin.trial.statistics import WORTH
 from tb_dlprof_plugin.trial.switched import OfScript
 from tb_dlprof_plugin.trial.variant import Variant, VariantError
-from tb_dlprof_plugin.trial.verdict import OTHER_TRAININGS
 
 _SCREENING = 0.1
 """Share of a gain that half of its interval may be, while it is only to be seen which set is better."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tb_dlprof_plugin.advice.engine import advise
 from tb_dlprof_plugin.capture.launcher.protocol import INJECTED
-from tb_dlprof_plugin.model.trial_result import BestSet, TrialResult, TriedRemedy
+from tb_dlprof_plugin.model.trial_result import OTHER_TRAININGS, BestSet, TrialResult, TriedRemedy
 from tb_dlprof_plugin.model.visible import VisibleMessage
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.trial import forecast_record, kept_result
@@ -23,7 +23,6 @@ from tb_dlprof_plugin.trial.measuring import Listener
 from tb_dlprof_plugin.trial.search import Search, by_gain
 from tb_dlprof_plugin.trial.trial_runs import Record, TrialRuns, WaitForAnalyses
 from tb_dlprof_plugin.trial.variant import Laboratory, VariantError, scratch_folder
-from tb_dlprof_plugin.trial.verdict import OTHER_TRAININGS
 
 _LEAST_EXPECTED = 0.1
 _SHARE_OF_RECORDING = 0.25

@@ -20,8 +20,6 @@ SAME: Final = "same to the bit"
 NOISE: Final = "within noise of the seed"
 DIFFERS: Final = "differs"
 BROKEN: Final = "broken"
-OTHER_TRAININGS: Final = (BROKEN, DIFFERS)
-"""With which a remedy is in no best set."""
 _SERIES = ("loss", "gradient_norm", "update_norm")
 _WORDS = {"loss": "loss", "gradient_norm": "gradient norm", "update_norm": "parameter update"}
 _LEAST_SPREAD = 0.02

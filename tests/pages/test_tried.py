@@ -39,7 +39,17 @@ def test_what_was_measured_and_what_was_not_are_two_tables(gpu_view, ref) -> Non
 
 def test_without_a_gain_the_headline_says_so() -> None:
     trial = msgspec.structs.replace(trial_result(), best=BestSet())
-    assert headline(trial) == "None of 1 remedies makes a step shorter."
+    (row,) = [one for one in trial.rows if one.gain_percent is not None]
+    for high, said in (
+        (-0.5, "None of 1 remedies makes a step shorter."),
+        (2.26, "None of 1 remedies makes a step shorter by more than 2.3 %."),
+        (30.8, "No gain is certain yet: up to 31 % is possible."),
+        (None, "No gain is certain yet: what was measured is too little."),
+    ):
+        row.high_percent = high
+        assert headline(trial) == said
+    row.verdict = "differs"
+    assert headline(trial) == "What makes a step shorter trains something else."
     assert headline(TrialResult()) == "No remedy was measured."
 
 

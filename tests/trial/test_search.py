@@ -68,6 +68,8 @@ class Machine:
         self.fails: frozenset[str] = frozenset({"no", "such"})
         """Remedies that fail together."""
         self.world_size, self.start_s, self.compile_s = 1, START_S, 0.0
+        self.first_steps_s = 0.0
+        """From the end of the first step until a process arrives."""
         self.disturbs = 1.0
         """Times the unchanged step while a process starts."""
         self.at_start: dict[str, Checks] = {}
@@ -90,7 +92,7 @@ class Machine:
         ready = Ready(1, checks=next((one.checks for one in own if one.checks is not SAME), SAME))
         ready.no_effect = {one.name: one.no_effect for one in own if one.no_effect}
         ready.cpu_count, ready.measures_kernels = self.cpu_count, self.chooses_kernels
-        ready.world_size, ready.first_step_s = self.world_size, self.now_s
+        ready.world_size, ready.first_step_s = self.world_size, self.now_s - self.first_steps_s
         if self.free_bytes is not None:
             ready.cuda, ready.memory_bytes, ready.free_memory_bytes = True, 10**9, self.free_bytes
         return ready
@@ -428,6 +430,13 @@ def test_what_gained_inside_the_script_is_said_where_no_fresh_process_came_in_ti
     assert best.remedies[0] == "half"
     assert best.gain_percent == pytest.approx(50, abs=1)
     assert not best.confirmed
+
+
+def test_steps_that_take_the_whole_budget_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = Machine([Planted("half", 0.5)])
+    machine.first_steps_s = 70.0
+    with pytest.raises(VariantError, match="its first 24 steps took the budget of 60 s; give a larger --budget"):
+        searched_by(machine, monkeypatch, 60.0)
 
 
 def test_no_process_starts_in_the_background_that_cannot_be_measured_within_the_budget(
