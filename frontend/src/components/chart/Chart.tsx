@@ -48,7 +48,7 @@ interface ChartProps {
   zooms?: boolean;
   /** A stretch of the x axis that is marked. */
   marked?: Span | null;
-  /** Called while the pointer is dragged, with where from and where to (null for nowhere yet), and when it is let go. */
+  /** Called while the pointer is dragged, with where from and where to (null for nowhere yet), and when it is released. */
   onDrag?: (dragged: Span | null, done: boolean) => void;
   /** A click on the plot. */
   onPick?: (at: number) => void;
@@ -256,7 +256,7 @@ function Mark({ pointed }: { pointed: Signal<Pointed | null> }) {
   );
 }
 
-/** Beside the pointer, within the chart where that is large enough. */
+/** Next to the pointer, within the chart where that is large enough. */
 function TipBox({ pointed }: { pointed: Signal<Pointed | null> }) {
   const now = pointed.value;
   const shown = now !== null;

@@ -13,7 +13,7 @@ export interface Axis {
   logarithmic?: boolean;
   /** The labels of a part of the axis that takes so many pixels; one without text is a line alone. */
   ticks: (shown: Span, pixels: number) => Tick[];
-  /** Its name, beside it. */
+  /** Its name, next to it. */
   title?: string;
   /** Whether labels are turned. */
   turned?: boolean;

@@ -95,7 +95,7 @@ interface CurveProps {
 
 const WIDEST_BAR_PX = 36;
 
-/** A bar for each value, beside those of the other curves. */
+/** A bar for each value, next to those of the other curves. */
 function Group({ plot, marks, place, of, style }: CurveProps & { of: number }) {
   const width = Math.min(WIDEST_BAR_PX, (0.8 * (plot.x.at(1) - plot.x.at(0))) / of);
   return (
