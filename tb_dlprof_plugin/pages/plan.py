@@ -294,9 +294,10 @@ def _nothing(view: ProfileView, ref: RunRef, request: PlanRequest, why: str) -> 
 def _headline(plan: MemoryPlan, batch: int | None) -> str:
     of = f" with batches of {batch:,}" if batch else ""
     takes = (
-        f"tensors hold {_size(plan.peak_allocated)} at the peak{of}, the allocator takes "
-        f"{_size(plan.peak_reserved)}, and {_size(plan.smallest_limit)} would do with retries"
+        f"tensors hold {_size(plan.peak_allocated)} at the peak{of}, the allocator takes {_size(plan.peak_reserved)}"
     )
+    if _size(plan.smallest_limit) != _size(plan.peak_reserved):
+        takes += f", and {_size(plan.smallest_limit)} would do with retries"
     if plan.capacity is None:
         return f"{takes[0].upper()}{takes[1:]}."
     of_gpu = f"into {byte_size(plan.capacity.least)} of the {plan.capacity.gpu.removeprefix('NVIDIA ')}"

@@ -177,9 +177,9 @@ def headline(trial: TrialResult) -> str:
     tried = len({name for row in measured for name in row.remedy.split("+")})
     if not best.remedies or best.gain_percent is None:
         return f"None of {tried} remedies makes a step shorter." if tried else "No remedy was measured."
-    # The titles of many make no sentence.
-    few = len(best.remedies) <= _MOST_TITLES
-    names = " and ".join(_titles(trial, best)) if few else " + ".join(best.remedies)
+    # The titles of many make no sentence; the table has them.
+    many = len(best.remedies) > _MOST_TITLES
+    names = f"{len(best.remedies)} remedies together" if many else " and ".join(_titles(trial, best))
     return f"{names}: a step takes {best.gain_percent:.1f} % less time{_interval(best)}."
 
 

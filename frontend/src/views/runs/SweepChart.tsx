@@ -34,8 +34,15 @@ function Lines({ data }: { data: SweepPage }) {
       bars ? (
         <Group key={name} plot={plot} marks={marks} place={index} of={data.curves.length} style={styles[index]!} />
       ) : (
-        // No line leads from one model to another.
-        <Line key={name} plot={plot} marks={marks} place={index} joined={!logarithmic} style={styles[index]!} />
+        <Line
+          key={name}
+          plot={plot}
+          marks={marks}
+          place={index}
+          of={data.curves.length}
+          joined={!logarithmic}
+          style={styles[index]!}
+        />
       ),
     );
   const tip = (plot: Plot, x: number): Tip => {
@@ -90,13 +97,14 @@ interface CurveProps {
   marks: readonly SweepMark[];
   /** Among all curves. */
   place: number;
+  of: number;
   style: LineStyle;
 }
 
 const WIDEST_BAR_PX = 36;
 
 /** A bar for each value, next to those of the other curves. */
-function Group({ plot, marks, place, of, style }: CurveProps & { of: number }) {
+function Group({ plot, marks, place, of, style }: CurveProps) {
   const width = Math.min(WIDEST_BAR_PX, (0.8 * (plot.x.at(1) - plot.x.at(0))) / of);
   return (
     <g style={{ fill: style.colour, opacity: BAR_OPACITY[style.dash] }}>
@@ -113,12 +121,16 @@ function Group({ plot, marks, place, of, style }: CurveProps & { of: number }) {
   );
 }
 
-/** A symbol at each value, and a line through them. */
-function Line({ plot, marks, place, joined, style }: CurveProps & { joined: boolean }) {
+/**
+ * A symbol at each value, and a line through them. No line leads from one model to another: symbols without one lie next to
+ * each other, so that none hides another.
+ */
+function Line({ plot, marks, place, of, joined, style }: CurveProps & { joined: boolean }) {
   const { colour, dash, symbol } = style;
+  const apart = joined ? 0 : Math.min(14, (0.8 * (plot.x.at(1) - plot.x.at(0))) / of);
   const at = [...marks]
     .sort((one, other) => one.position - other.position)
-    .map(({ position, value }) => [plot.x.at(position), plot.y.at(value)] as const);
+    .map(({ position, value }) => [plot.x.at(position) + (place - (of - 1) / 2) * apart, plot.y.at(value)] as const);
   const size = joined ? 3.5 : 6;
   return (
     <g>
