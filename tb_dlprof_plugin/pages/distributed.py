@@ -69,7 +69,7 @@ class JobDelay(msgspec.Struct, frozen=True):
         Column("Waiting caused"),
         Definition(
             "jobCausedWaiting",
-            "GPU time that other ranks wait per step because of this one, charged to where the delay began. With "
+            "GPU time that other ranks wait per step because of this one, counted where the delay began. With "
             "many ranks it is large although repairing the rank saves little.",
         ),
     ]

@@ -55,7 +55,7 @@ class TriedRow(msgspec.Struct, frozen=True):
         Definition(
             "triedVerdict",
             "Whether the training computes the same: losses, norms of gradients and of updates of the first steps, "
-            "and hyperparameters, compared with the baseline's; the yardstick is a baseline with another seed.",
+            "and hyperparameters, compared with the baseline's. They may differ as much as those of another seed.",
         ),
     ]
     title: str
