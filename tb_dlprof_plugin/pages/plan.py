@@ -285,7 +285,8 @@ def _nothing(view: ProfileView, ref: RunRef, request: PlanRequest, why: str) -> 
         capacity_mb=in_mb(room.least) if room else None, largest_batch=None,
         step_ms=in_ms(step.ns) if step else None, step_low_ms=in_ms(step.low_ns) if step else None,
         step_high_ms=in_ms(step.high_ns) if step else None, samples_per_second=rate_of(step, batch, request.accumulate),
-        joules_per_step=joules, unknown=unknown, reasons=reasons(unknown), figures=[], held=[],
+        joules_per_step=joules, unknown=unknown,
+        reasons=reasons({field: reason for field, reason in unknown.items() if reason != why}), figures=[], held=[],
         batches=batch_rows(view, None, request), gpus=[], checkpoints=[], shards=[], stages=[],
         gpus_needed=None, deepest=None, assumptions=[],
     )  # fmt: skip

@@ -110,13 +110,14 @@ function shownName({ level, node }: Cell): string {
   return level === 0 ? node.name : node.label;
 }
 
-/** Pixels of a character, on average. */
+/** Pixels of a character, on average, and of the room at both sides of a text. */
 const CHARACTER = 7;
+const SIDES = 10;
 
 /** The same; where it has no room, a number without what it counts. */
 function drawnName(cell: Cell, pixels: number): string {
   const name = shownName(cell);
-  return CHARACTER * name.length > cell.width * pixels ? name.replace(/^.*\.(?=\d+$)/, "") : name;
+  return CHARACTER * name.length + SIDES > cell.width * pixels ? name.replace(/^.*\.(?=\d+$)/, "") : name;
 }
 
 /** The cell that an arrow key leads to; null for other keys and at the edges. */

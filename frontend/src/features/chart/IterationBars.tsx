@@ -203,8 +203,8 @@ function PickedBars({
   );
 }
 
-/** "Iteration 3 (index 0): 146 ms", or the mean of several with the bounds of single ones. */
+/** "Iteration 3: 146 ms", or the mean of several with the bounds of single ones. */
 function titleOf(bar: IterationBar): string {
-  if (bar.last === bar.index) return `Iteration ${bar.number} (index ${bar.index}): ${formatNs(bar.duration_ns)}`;
-  return `Iterations ${bar.number}–${bar.last_number} (index ${bar.index}–${bar.last}): ${formatNs(bar.duration_ns)} on average, ${formatNs(bar.shortest_ns)} to ${formatNs(bar.longest_ns)}`;
+  if (bar.last === bar.index) return `Iteration ${bar.number}: ${formatNs(bar.duration_ns)}`;
+  return `Iterations ${bar.number}–${bar.last_number}: ${formatNs(bar.duration_ns)} on average, ${formatNs(bar.shortest_ns)} to ${formatNs(bar.longest_ns)}`;
 }

@@ -80,9 +80,16 @@ function Lines({ data }: { data: SweepPage }) {
         <ul class="sweep-lines" data-testid="sweep-lines">
           {data.curves.map((curve, index) => {
             const { colour, dash } = styles[index]!;
+            const swatch = logarithmic ? (
+              <svg width="12" height="12" viewBox="-1.2 -1.2 2.4 2.4" aria-hidden="true">
+                <path d={SYMBOL_PATHS[POINTS[dash]]} style={{ fill: colour }} />
+              </svg>
+            ) : (
+              <span class="line-swatch" style={{ borderColor: colour, borderTopStyle: dash }} />
+            );
             return (
               <li key={curve.label}>
-                <span class="line-swatch" style={{ borderColor: colour, borderTopStyle: dash }} /> {curve.label}
+                {swatch} {curve.label}
               </li>
             );
           })}
@@ -126,7 +133,8 @@ function Group({ plot, marks, place, of, style }: CurveProps) {
  * each other, so that none hides another.
  */
 function Line({ plot, marks, place, of, joined, style }: CurveProps & { joined: boolean }) {
-  const { colour, dash, symbol } = style;
+  const { colour, dash } = style;
+  const symbol = joined ? style.symbol : POINTS[dash];
   const apart = joined ? 0 : Math.min(14, (0.8 * (plot.x.at(1) - plot.x.at(0))) / of);
   const at = [...marks]
     .sort((one, other) => one.position - other.position)
@@ -154,6 +162,9 @@ function Line({ plot, marks, place, of, joined, style }: CurveProps & { joined: 
     </g>
   );
 }
+
+/** Points without lines have no dashes: their symbols differ instead. */
+const POINTS: Record<Dash, LineStyle["symbol"]> = { solid: "circle", dashed: "rect", dotted: "triangle" };
 
 /** Around the middle, from -1 to 1. */
 const SYMBOL_PATHS: Record<LineStyle["symbol"], string> = {

@@ -92,9 +92,8 @@ def check(context: RuleContext) -> Finding | Silent:
         )
     worst = max(waits, key=lambda name: waits[name])
     unknown = f"For most of the idle time the GPU {labels[worst]}, and no long pause of the CPU explains it."
-    estimate: Saving | None = _saving(context, idle, busy / count)
-    if estimate.percent < thresholds.WORTHWHILE_SAVING_PERCENT:
-        estimate = None
+    found = _saving(context, idle, busy / count)
+    estimate = found if found.percent >= thresholds.WORTHWHILE_SAVING_PERCENT else None
     change = _PAUSES if estimate is not None else _LOADING if worst == "dataloader" else _MORE_WORK
     calls = int((context.view.selected_activities(context.selection) & context.view.launch_is_kernel).sum()) // count
     return RULE.finding(
