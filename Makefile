@@ -93,6 +93,7 @@ lint: $(STAMPS)/python-test $(STAMPS)/npm ## Check style: ruff check, ruff forma
 	@$(PY) -m ruff format --check .
 	$(call step,words that docs/style.md rules out)
 	@$(PY) tools/check_words.py
+	@$(PY) tools/page_words.py
 	$(call step,npm run lint)
 	@cd frontend && npm run lint
 

@@ -91,7 +91,6 @@ export default defineConfig({
     outDir: "../tb_dlprof_plugin/static",
     emptyOutDir: true,
     modulePreload: false,
-    chunkSizeWarningLimit: 800,
     rollupOptions: {
       // What TensorBoard imports; and what an exported HTML file does, which shares all other chunks with it.
       input: { index: "src/index.ts", standalone: "src/standalone/open.ts" },

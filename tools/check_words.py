@@ -131,9 +131,13 @@ def long_sentences(text: str) -> list[str]:
 
 def page_sentences(text: str) -> Iterator[tuple[int, str]]:
     """Line and sentence, for each that is too long in what a page of TypeScript shows."""
-    for line, piece in _typescript(text):
-        if not piece.startswith(("//", "/*")):
-            yield from ((line, sentence) for sentence in long_sentences(piece))
+    for line, piece in shown_texts(text):
+        yield from ((line, sentence) for sentence in long_sentences(piece))
+
+
+def shown_texts(text: str) -> Iterator[tuple[int, str]]:
+    """Line and text of what a page of TypeScript shows: its strings with a blank, and what is between tags."""
+    yield from ((line, piece) for line, piece in _typescript(text) if not piece.startswith(("//", "/*")))
 
 
 def files(paths: list[str]) -> list[Path]:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
+from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.metrics.iterations import step_totals
 
 from .held import Run
@@ -86,11 +87,11 @@ def advice_rows() -> tuple[list[tuple[str, ...]], str]:
             "; ".join(f"raise it: {one.title}" for one in larger) or "no finding",
             f"GPU busy {used:.0f} % with a batch of {run.batch_size}", bool(larger),
         ))  # fmt: skip
-        low = run.finding("gpu_underutilized")
+        low = used < thresholds.UNDERUTILIZED_GPU_PERCENT
         theirs = f"{studied.gpu_utilization} %{', low' if studied.low else ''}"
         answers.append((
-            "GPU utilization", theirs, low.title if low else "no finding: half of the step or more", f"{used:.0f} %",
-            studied.low == (low is not None),
+            "GPU utilization", theirs, "low" if low else "half of the step or more", f"{used:.0f} %",
+            studied.low == low,
         ))  # fmt: skip
         for question, theirs, ours, measured, agree in answers:
             rows.append((studied.name, question, theirs, ours, measured, "yes" if agree else "no"))

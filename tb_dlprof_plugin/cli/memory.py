@@ -7,7 +7,7 @@ from tb_dlprof_plugin.cli.options import Limit
 from tb_dlprof_plugin.cli.page_command import page_command
 from tb_dlprof_plugin.cli.printing import UNKNOWN, percent, print_table
 from tb_dlprof_plugin.cli.rows import print_rows
-from tb_dlprof_plugin.cli.terminal import say
+from tb_dlprof_plugin.cli.terminal import say, say_code
 from tb_dlprof_plugin.model.direction import with_direction
 from tb_dlprof_plugin.model.formatting import byte_size
 from tb_dlprof_plugin.pages.memory import DeviceOption, MemoryIteration, MemoryPage, memory_page
@@ -34,7 +34,7 @@ def memory(page: MemoryPage, limit: Limit = 15) -> None:
     say(f"{page.headline}", "")
     if page.figures is None:
         if page.how_to_record:
-            say(page.how_to_record)
+            say_code(page.how_to_record)
         return
     say(text_of(page.peak_parts), "")
     _print_figures(page)

@@ -196,7 +196,9 @@ def _overhead(view: ProfileView, estimate: StepEstimate, spread: IterationSpread
 
 def _step(view: ProfileView, estimate: StepEstimate) -> Iterator[TrustReason]:
     half = 50 * (estimate.high_ns - estimate.low_ns) / estimate.ns if estimate.ns else 0.0
-    between = f"between {_time(estimate.low_ns)} and {_time(estimate.high_ns)}"
+    high = _time(estimate.high_ns)
+    # No step takes no time: such an end only says that nothing is known downwards.
+    between = f"between {_time(estimate.low_ns)} and {high}" if estimate.low_ns > 0 else f"anywhere below {high}"
     timing = remedies_for(view.profile.source).timing
     if estimate.source == "simulated":
         yield TrustReason(

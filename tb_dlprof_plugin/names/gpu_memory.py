@@ -43,6 +43,9 @@ _HBM = re.compile(r"P100|V100|A100|A30\b|H100|H20\b|H200|B200")
 COMMON = ("Tesla T4", "L4", "A100-SXM4-40GB", "L40S", "A100-SXM4-80GB", "H100 80GB HBM3", "H200", "B200")
 """Data centres' GPUs of different sizes, smallest first: those that a table shows."""
 
+DESKTOP = ("GeForce RTX 3090", "GeForce RTX 4090")
+"""What many have on their desk; a table shows them after `COMMON`."""
+
 
 @dataclass(frozen=True, slots=True)
 class GpuMemory:

@@ -69,7 +69,7 @@ class JobDelay(msgspec.Struct, frozen=True):
         Column("Waiting caused"),
         Definition(
             "jobCausedWaiting",
-            "GPU time that other ranks wait per step because of this one, charged to where the delay began. With "
+            "GPU time that other ranks wait per step because of this one, counted where the delay began. With "
             "many ranks it is large although repairing the rank saves little.",
         ),
     ]
@@ -161,19 +161,20 @@ class JobDimension(msgspec.Struct, frozen=True):
 
 
 class JobFigures(msgspec.Struct, frozen=True):
-    """The job in numbers; None is unknown."""
+    """The job in numbers; None is unknown.
+
+    ``parallel_percent`` is how long the steps of the ranks would be by themselves, on average, over the job's step:
+    load balance times communication efficiency (POP metrics). The host's time counts, in which the GPU may wait.
+    """
 
     step_ns: int | None
     step_low_ns: int | None
     step_high_ns: int | None
-    parallel_percent: Annotated[
+    compute_percent: Annotated[
         float | None,
-        Definition(
-            "jobParallel",
-            "How long the steps of the ranks would be by themselves, on average, over the job's step: load balance "
-            "times communication efficiency (POP metrics). The host's time counts, in which the GPU may wait.",
-        ),
+        Definition("jobComputing", "Mean share of the step in which ranks compute; the table of ranks has the rest."),
     ]
+    parallel_percent: float | None
     balance_percent: float | None
     communication_percent: float | None
     wasted_percent: Annotated[
@@ -303,6 +304,7 @@ def _figures(job: Job, efficiency: Efficiency) -> JobFigures:
         step_ns=whole_ns(step.ms) if step else None,
         step_low_ns=whole_ns(step.low_ms) if step else None,
         step_high_ns=whole_ns(step.high_ms) if step else None,
+        compute_percent=as_percent(_computing(job)),
         parallel_percent=as_percent(efficiency.parallel),
         balance_percent=as_percent(efficiency.load_balance),
         communication_percent=as_percent(efficiency.communication),
@@ -311,6 +313,11 @@ def _figures(job: Job, efficiency: Efficiency) -> JobFigures:
         matched_percent=job.collectives.matched_percent,
         clock_us=job.clock.uncertainty_us,
     )
+
+
+def _computing(job: Job) -> float | None:
+    shares = [row.compute_ms / row.step_ms for row in job.account if row.step_ms]
+    return sum(shares) / len(shares) if shares else None
 
 
 def _account(rows: list[RankAccount]) -> JobAccount:

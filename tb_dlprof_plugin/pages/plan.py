@@ -285,7 +285,8 @@ def _nothing(view: ProfileView, ref: RunRef, request: PlanRequest, why: str) -> 
         capacity_mb=in_mb(room.least) if room else None, largest_batch=None,
         step_ms=in_ms(step.ns) if step else None, step_low_ms=in_ms(step.low_ns) if step else None,
         step_high_ms=in_ms(step.high_ns) if step else None, samples_per_second=rate_of(step, batch, request.accumulate),
-        joules_per_step=joules, unknown=unknown, reasons=reasons(unknown), figures=[], held=[],
+        joules_per_step=joules, unknown=unknown,
+        reasons=reasons({field: reason for field, reason in unknown.items() if reason != why}), figures=[], held=[],
         batches=batch_rows(view, None, request), gpus=[], checkpoints=[], shards=[], stages=[],
         gpus_needed=None, deepest=None, assumptions=[],
     )  # fmt: skip
@@ -294,9 +295,10 @@ def _nothing(view: ProfileView, ref: RunRef, request: PlanRequest, why: str) -> 
 def _headline(plan: MemoryPlan, batch: int | None) -> str:
     of = f" with batches of {batch:,}" if batch else ""
     takes = (
-        f"tensors hold {_size(plan.peak_allocated)} at the peak{of}, the allocator takes "
-        f"{_size(plan.peak_reserved)}, and {_size(plan.smallest_limit)} would do with retries"
+        f"tensors hold {_size(plan.peak_allocated)} at the peak{of}, the allocator takes {_size(plan.peak_reserved)}"
     )
+    if _size(plan.smallest_limit) != _size(plan.peak_reserved):
+        takes += f", and {_size(plan.smallest_limit)} would do with retries"
     if plan.capacity is None:
         return f"{takes[0].upper()}{takes[1:]}."
     of_gpu = f"into {byte_size(plan.capacity.least)} of the {plan.capacity.gpu.removeprefix('NVIDIA ')}"

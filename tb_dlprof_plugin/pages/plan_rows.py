@@ -8,7 +8,7 @@ from typing import Annotated
 import msgspec
 
 from tb_dlprof_plugin.model.plan_request import PlanRequest
-from tb_dlprof_plugin.names.gpu_memory import COMMON
+from tb_dlprof_plugin.names.gpu_memory import COMMON, DESKTOP
 from tb_dlprof_plugin.pages.columns import Column, Definition
 from tb_dlprof_plugin.pages.quantities import ALLOCATOR_MEMORY
 from tb_dlprof_plugin.planning.memory.capacity import capacity
@@ -76,7 +76,8 @@ def batch_rows(view: ProfileView, memory: MemoryPlanner | None, request: PlanReq
 
 def gpu_rows(view: ProfileView, memory: MemoryPlanner, request: PlanRequest) -> list[PlanRow]:
     """The configuration on GPUs of the table, with the largest batch on each."""
-    return [_row(view, memory, replace(request, gpu=name, memory_bytes=None), largest=True) for name in COMMON]
+    requests = [replace(request, gpu=name, memory_bytes=None) for name in (*COMMON, *DESKTOP)]
+    return [_row(view, memory, one, largest=True) for one in requests]
 
 
 def _row(view: ProfileView, memory: MemoryPlanner | None, request: PlanRequest, largest: bool) -> PlanRow:

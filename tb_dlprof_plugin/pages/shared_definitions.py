@@ -48,7 +48,7 @@ DEFINITIONS: dict[str, str] = {
     "precision": "Precision of the matrix math, as the kernels imply it.",
     "precisionMode": (
         "What the matrix work of the run was computed in, and how it came to that, recognised from the trace. "
-        "Contradicting settings are listed below."
+        "Settings that exclude each other are listed below."
     ),
     "lossScaling": "Whether the loss was multiplied so that small FP16 gradients do not vanish: GradScaler, or Apex.",
     "numericHealth": (
@@ -84,7 +84,7 @@ DEFINITIONS: dict[str, str] = {
         "Floating-point operations of the matrix routines, a multiply-add counted as two, as "
         "torch.utils.flop_counter counts them."
     ),
-    "intensity": "FLOPs per byte: left of the roof's ridge point memory is the limit, right of it arithmetic.",
+    "intensity": "FLOPs per byte: left of the bend of its roof memory is the limit, right of it arithmetic.",
     "flopRate": "FLOPs over the time of all kernels that the matrix routines launched.",
     "matrixTime": "Time of the kernels that matrix products, convolutions and attention launched.",
     "ranIn": "The precision in which its Tensor Core kernels spent most time; that of its inputs where none ran.",
@@ -146,9 +146,8 @@ DEFINITIONS: dict[str, str] = {
     ),
     "noise": (
         "There may be no difference: its 95 % interval includes 0. The interval of the steps follows from the "
-        "uncertainty of each without the profiler. That of ops follows from the variation of single iterations "
-        "(Welch). Two "
-        "recordings may differ by more: clocks, temperature and neighbours change."
+        "uncertainty of each without the profiler. That of ops follows from the variation of single "
+        "iterations. Two recordings may differ by more: clocks, temperature and what else runs change."
     ),
     "changeShare": ("Its part of the step's change, by the clock, including GPU waits for its launches."),
     "ofRoof": "How much of its roofline ceiling the op reached, in the precision that it ran in.",
@@ -292,8 +291,8 @@ DEFINITIONS: dict[str, str] = {
     ),
     "jobSaving": "By how much the job's step gets shorter if this rank alone is as fast as the next one.",
     "jobFlops": (
-        "FLOPs of the step's matrix products over what the GPUs could compute in that time in BF16. It is MFU "
-        "where nothing is computed twice, and unknown where shapes or the GPU's peak are not known."
+        "FLOPs of the step's matrix products over what the GPUs could compute in that time in BF16. "
+        "Operations that are computed twice count twice. Unknown where shapes or the GPU's peak are not known."
     ),
 }
 """Keyed by the name in the frontend."""
@@ -370,7 +369,7 @@ SLICES: dict[str, dict[str, str]] = {
         "attention": "Fused attention.",
         "normalization": "Batch, layer, group and instance norm.",
         "elementwise": "Work on each element by itself: activations, additions, casts.",
-        "reduction": "Sums, means, maxima over a dimension.",
+        "reduction": "Sums, means, largest values over a dimension.",
         "pooling": "Max and average pooling.",
         "softmax": "Softmax and log-softmax.",
         "transpose": "Changes of a tensor's layout in memory.",

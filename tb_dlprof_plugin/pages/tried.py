@@ -58,7 +58,7 @@ class TriedRow(msgspec.Struct, frozen=True):
         Definition(
             "triedVerdict",
             "Whether the training computes the same: losses, norms of gradients and of updates of the first steps, "
-            "and hyperparameters, compared with the baseline's; the yardstick is a baseline with another seed.",
+            "and hyperparameters, compared with the baseline's. They may differ as much as those of another seed.",
         ),
     ]
     title: str
@@ -178,9 +178,9 @@ def headline(trial: TrialResult) -> str:
     best = trial.best
     if not best.remedies or best.gain_percent is None:
         return without_best(trial)
-    # The titles of many make no sentence.
-    few = len(best.remedies) <= _MOST_TITLES
-    names = " and ".join(_titles(trial, best)) if few else " + ".join(best.remedies)
+    # The titles of many make no sentence; the table has them.
+    many = len(best.remedies) > _MOST_TITLES
+    names = f"{len(best.remedies)} remedies together" if many else " and ".join(_titles(trial, best))
     return f"{names}: a step takes {best.gain_percent:.1f} % less time{_interval(best)}."
 
 

@@ -86,7 +86,7 @@ def test_a_drawing_is_saved_as_a_picture_and_as_its_values(
         drawing = frame.locator(f'[data-drawing="{name}"]')
         expect(drawing).to_be_visible(timeout=PAGE_MS)
         for chart in drawing.locator(".chart").all():
-            expect(chart.locator("canvas")).to_be_visible(timeout=PAGE_MS)
+            expect(chart.locator("> svg")).to_be_visible(timeout=PAGE_MS)
         menu = frame.locator(".card", has=drawing).get_by_test_id("download")
         menu.click()
         file, picture = _saved(frame, name, "save-png")

@@ -96,7 +96,7 @@ def test_a_range_is_picked_with_the_mouse_and_with_the_keyboard(
 ) -> None:
     frame = watched.open(server, "overview", run=RUN)
     bars = frame.get_by_test_id("iteration-bars")
-    expect(bars.locator("canvas")).to_be_visible(timeout=PAGE_MS)
+    expect(bars.locator(".chart > svg")).to_be_visible(timeout=PAGE_MS)
     bars.scroll_into_view_if_needed()
     box = bars.bounding_box()
     assert box is not None

@@ -99,7 +99,7 @@ def test_a_module_leads_to_its_ops(server: Server, watched: Watched) -> None:
 def test_the_tensor_core_page_holds_the_roofline_and_leads_to_it(server: Server, watched: Watched) -> None:
     frame = watched.open(server, "tensor_cores", run=AMP)
     card = frame.get_by_test_id("tc-roofline")
-    expect(card.locator("canvas")).to_be_visible()
+    expect(card.locator(".chart > svg")).to_be_visible()
     card.get_by_role("button", name="All rates").click()
     expect(frame.get_by_test_id("roofline-table")).to_be_visible()
     watched.nothing_went_wrong()
@@ -112,12 +112,12 @@ def test_the_memory_page_shows_what_its_view_holds(server: Server, watched: Watc
     frame = watched.open(server, "memory", run="memory")
     expect(frame.get_by_test_id("headline")).to_have_text(expected.headline)
     assert figure(frame, "memory-peak") == expected.figures.peak_allocated_bytes
-    expect(frame.get_by_test_id("memory-curve").locator("canvas")).to_be_visible(timeout=PAGE_MS)
+    expect(frame.get_by_test_id("memory-curve").locator(".chart > svg")).to_be_visible(timeout=PAGE_MS)
     words = frame.get_by_test_id("memory-peak-words")
     expect(words).to_have_text(text_of(expected.peak_parts))
     assert [part.text for part in expected.peak_parts if part.kind] == words.get_by_role("button").all_inner_texts()
     # The exact bytes of a moment stand in the tooltip.
-    frame.get_by_test_id("memory-curve").locator("canvas").hover()
+    frame.get_by_test_id("memory-curve").locator(".chart > svg").hover()
     expect(frame.get_by_test_id("memory-curve")).to_contain_text("Allocated")
     expect(frame.get_by_test_id("memory-curve")).to_contain_text(" bytes")
     watched.nothing_went_wrong()

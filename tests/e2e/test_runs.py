@@ -72,7 +72,7 @@ def test_the_runs_page_holds_all_runs_against_their_bases(
 
     frame.get_by_test_id("nav-runs-sweep").click()
     expect(frame.get_by_test_id("headline")).to_contain_text("Step time over model", timeout=PAGE_MS)
-    expect(frame.get_by_test_id("sweep-chart").locator("canvas")).to_be_visible(timeout=PAGE_MS)
+    expect(frame.get_by_test_id("sweep-chart").locator(".chart > svg")).to_be_visible(timeout=PAGE_MS)
     frame.get_by_test_id("sweep-measure").select_option("share")
     expect(frame.get_by_test_id("headline")).to_contain_text("convolutions, all over model")
     frame.get_by_test_id("sweep-share").select_option("op:linear backward")

@@ -129,7 +129,7 @@ def test_one_stalled_step_is_left_out() -> None:
     assert stall is not None
     assert stall.number == numbers[2]
     job, even = job_of(facts), job_of(_facts("recorded/ddp_even"))
-    assert "a stall, which is left out" in "".join(job.notes)
+    assert "it is left out" in "".join(job.notes)
     assert _verdict(job).kind == "none"
     assert job.step is not None
     assert even.step is not None

@@ -102,6 +102,13 @@ def test_a_step_that_varies_is_named_with_its_interval(training) -> None:
     assert drift.unprofiled == pytest.approx(20)
 
 
+def test_an_interval_that_reaches_0_has_one_end(training) -> None:
+    view = _with(training().view(), unprofiled_before_ns=[100_000, 5_000_000, 200_000], unprofiled_after_ns=[])
+    (sentence,) = [reason.sentence for reason in _trust(view).reasons if reason.code == "step_timed"]
+    assert "anywhere below" in sentence
+    assert " 0 " not in sentence
+
+
 def test_slow_iterations_are_named_with_the_range_to_use(new_trace: Callable) -> None:
     trace, at = new_trace(), 0
     for index, length in enumerate((900e3, 92e3, 93e3, 2_000e3, 1_500e3)):

@@ -86,13 +86,13 @@ def test_chunks_come_after_those_that_they_import(tmp_path: Path) -> None:
     assets.mkdir()
     for name, text in {
         "standalone-a.js": 'import{m}from"./mount-b.js";',
-        "mount-b.js": 'import"./preload-c.js";import("./echarts-d.js");"./not-there.js"',
+        "mount-b.js": 'import"./preload-c.js";import("./table-d.js");"./not-there.js"',
         "preload-c.js": "1",
-        "echarts-d.js": "2",
+        "table-d.js": "2",
         "other-e.js": "3",
     }.items():
         (assets / name).write_text(text)
-    assert list(chunks(tmp_path)) == ["preload-c.js", "echarts-d.js", "mount-b.js", "standalone-a.js"]
+    assert list(chunks(tmp_path)) == ["preload-c.js", "table-d.js", "mount-b.js", "standalone-a.js"]
     assert chunks(tmp_path / "nowhere") == {}
 
 

@@ -457,10 +457,10 @@ describe("each page draws its answer", () => {
     expect(asked[asked.length - 1]?.searchParams.get("gpu")).toBe("L4");
   });
 
-  it("What fits, of a run without memory, says how to record it", async () => {
+  it("What fits, of a run without memory, says why and shows no figure", async () => {
     const without = { ...plan, figures: [], peak_reserved_mb: null, headline: "Not known: no events." };
     await open(hash({ page: "plan", run: "resnet50/fp32" }), { ...ANSWERS, plan: without });
-    expect(root.textContent).toContain("profile_memory=True");
+    expect(root.textContent).toContain("Not known: no events.");
     expect(byId("plan-largest")).toBeNull();
   });
 

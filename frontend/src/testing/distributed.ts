@@ -19,7 +19,7 @@ export const distributed = filled("DistributedPage", {
     step_ns: 98_000_000,
     step_low_ns: 96_000_000,
     step_high_ns: 99_000_000,
-    parallel_percent: 71,
+    compute_percent: 71,
     balance_percent: 80,
     matched_percent: 100,
     clock_us: 1.5,

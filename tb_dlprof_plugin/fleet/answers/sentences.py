@@ -136,7 +136,7 @@ def stall_note(stall: Stall | None) -> list[str]:
     if stall is None:
         return []
     took = f"Step {stall.number} took {duration(stall.length_ns)}, the others {duration(stall.usual_ns)}"
-    return [f"{took}: a stall, which is left out. A longer recording shows whether it comes back."]
+    return [f"{took}: it is left out. A longer recording shows whether that comes back."]
 
 
 def _expert_note(facts: Sequence[RankFacts]) -> str:

@@ -1,5 +1,4 @@
 /** Bars that are means of several iterations in a row: how they are distinguished, and what they show in addition to the mean. */
-import type { ScatterSeriesOption } from "echarts/charts";
 import { number } from "../export/columns";
 import type { Column } from "../table/columns";
 
@@ -12,19 +11,6 @@ export interface Merged {
 }
 
 export const isMerged = (bars: readonly Merged[]): boolean => bars.some((bar) => bar.last > bar.index);
-
-/** A mark at the longest iteration of each bar, so that a single slow one is seen. */
-export function longestMarks(bars: readonly Merged[], colour: string): ScatterSeriesOption {
-  return {
-    type: "scatter",
-    name: "longest",
-    symbol: "rect",
-    symbolSize: [3, 2],
-    silent: true,
-    itemStyle: { color: colour, opacity: 0.6 },
-    data: bars.map((bar) => bar.longest_ns),
-  };
-}
 
 /** The columns of a table of the bars in addition to the means. */
 export const MERGED: Column<Merged>[] = [

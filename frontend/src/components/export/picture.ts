@@ -18,7 +18,7 @@ const SVG = "http://www.w3.org/2000/svg";
 /** Rejects where the browser lets no canvas hold such a picture, or none that large. */
 export async function pictureOf(drawn: HTMLElement, caption: Caption): Promise<Blob> {
   const width = drawn.clientWidth + 2 * PADDING;
-  const sheet = await copyOf(drawn, caption);
+  const sheet = copyOf(drawn, caption);
   const height = heightOf(sheet, width);
   const image = new Image();
   image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svgText(sheet, width, height))}`;
@@ -34,18 +34,10 @@ export async function pictureOf(drawn: HTMLElement, caption: Caption): Promise<B
   );
 }
 
-async function copyOf(drawn: HTMLElement, { title, under }: Caption): Promise<HTMLElement> {
+function copyOf(drawn: HTMLElement, { title, under }: Caption): HTMLElement {
   const copy = drawn.cloneNode(true) as HTMLElement;
-  const charts = [...drawn.querySelectorAll<HTMLElement>(".chart")];
-  if (charts.length > 0) {
-    const { getInstanceByDom } = await import("../chart/echarts");
-    const copies = [...copy.querySelectorAll<HTMLElement>(".chart")];
-    charts.forEach((element, place) => {
-      const canvas = getInstanceByDom(element)?.renderToCanvas({ pixelRatio: SCALE });
-      if (canvas) copies[place]!.replaceChildren(imageOf(canvas, element));
-    });
-  }
-  for (const unwanted of copy.querySelectorAll(".download, .hidden, .tooltip")) unwanted.remove();
+  for (const unwanted of copy.querySelectorAll(".download, .hidden, .tooltip, .chart-tip, .chart-band, .chart-at"))
+    unwanted.remove();
   const sheet = document.createElement("div");
   sheet.className = "picture";
   const head = document.createElement("h2");
@@ -55,14 +47,6 @@ async function copyOf(drawn: HTMLElement, { title, under }: Caption): Promise<HT
   below.textContent = under;
   sheet.append(head, below, copy);
   return sheet;
-}
-
-function imageOf(canvas: HTMLCanvasElement, { clientWidth, clientHeight }: HTMLElement): HTMLImageElement {
-  const image = document.createElement("img");
-  image.src = canvas.toDataURL();
-  image.width = clientWidth;
-  image.height = clientHeight;
-  return image;
 }
 
 /** The height (pixels) that the sheet takes when it is this wide. */

@@ -97,7 +97,7 @@ export function Icicle(props: IcicleProps) {
             onFocus={() => setFocused(index)}
             onClick={() => onSelect(cell.key)}
           >
-            {cell.width * pixels >= TEXT_FROM && <span>{cell.merged > 0 ? "…" : shownName(cell)}</span>}
+            {cell.width * pixels >= TEXT_FROM && <span>{cell.merged > 0 ? "…" : drawnName(cell, pixels)}</span>}
           </button>
         ))}
       </div>
@@ -108,6 +108,16 @@ export function Icicle(props: IcicleProps) {
 /** The outermost cell says in whole what all the others are of. */
 function shownName({ level, node }: Cell): string {
   return level === 0 ? node.name : node.label;
+}
+
+/** Pixels of a character, on average, and of the room at both sides of a text. */
+const CHARACTER = 7;
+const SIDES = 10;
+
+/** The same; where it has no room, a number without what it counts. */
+function drawnName(cell: Cell, pixels: number): string {
+  const name = shownName(cell);
+  return CHARACTER * name.length + SIDES > cell.width * pixels ? name.replace(/^.*\.(?=\d+$)/, "") : name;
 }
 
 /** The cell that an arrow key leads to; null for other keys and at the edges. */

@@ -28,7 +28,7 @@ export function Drill({ data, query }: { data: ComparePage; query: Query }) {
   const pair = `${data.a.ref.run} ${data.b.ref.run}`;
   return (
     <Card title="What changed" testId="compare-drill">
-      <nav class="crumbs" aria-label="Drilled into" data-testid="compare-crumbs">
+      <nav class="crumbs" aria-label="Path" data-testid="compare-crumbs">
         <Crumb
           label={bucket ? bucket.label : "All time"}
           here={moduleKey === null && pairParam.value === null}

@@ -131,12 +131,12 @@ function JobFigures({ data }: { data: JobData }) {
     <dl class="figures">
       <Figure of="jobStep" label="Step" unit="ns" value={figures.step_ns} under={interval} testId="job-step" />
       <Figure
-        of="jobParallel"
-        label="Parallel efficiency"
+        of="jobComputing"
+        label="Ranks compute"
         unit="percent"
-        value={figures.parallel_percent}
+        value={figures.compute_percent}
         under={figures.balance_percent === null ? "" : `load balance ${formatPercent(figures.balance_percent)}`}
-        testId="job-parallel"
+        testId="job-compute"
       />
       {figures.wasted_percent !== null && (
         <Figure

@@ -6,10 +6,10 @@ import { formatCount } from "../../format/number";
 import { number } from "../../components/export/columns";
 import { Drawing } from "../../components/export/Drawing";
 import type { Column } from "../../components/table/columns";
-import { Chart } from "../../components/chart/Chart";
-import { isMerged, longestMarks, MERGED } from "../../components/chart/merged";
-import { tooltipElement, tooltipStyle } from "../../components/chart/tooltip";
-import { themeSignal } from "../../state/theme";
+import { upwards, places } from "../../components/chart/axis";
+import { Bars, LongestMarks } from "../../components/chart/Bars";
+import { Chart, type Plot, type Tip } from "../../components/chart/Chart";
+import { isMerged, MERGED } from "../../components/chart/merged";
 
 interface WorkIterationsProps {
   /** What it is of, for the title of a saved picture. */
@@ -35,74 +35,53 @@ export function WorkIterations({ name, iterations, hasGpu }: WorkIterationsProps
       columns={isMerged(iterations) ? LONG : COLUMNS}
       rows={iterations}
     >
-      <Bars iterations={iterations} hasGpu={hasGpu} />
+      <SmallBars iterations={iterations} hasGpu={hasGpu} />
     </Drawing>
   );
 }
 
-function Bars({ iterations, hasGpu }: Omit<WorkIterationsProps, "name">) {
-  const theme = themeSignal.value;
+function SmallBars({ iterations, hasGpu }: Omit<WorkIterationsProps, "name">) {
   const merged = isMerged(iterations);
   const label = hasGpu ? "GPU time" : "CPU time";
+  const timeOf = (row: WorkIteration): number => (hasGpu ? row.gpu_ns : row.cpu_total_ns) ?? 0;
+  const draw = (plot: Plot) => (
+    <>
+      <Bars plot={plot} parts={[{ colour: "var(--accent)", values: iterations.map(timeOf) }]} widest={40} />
+      {merged && <LongestMarks plot={plot} bars={iterations} />}
+    </>
+  );
+  const tip = (plot: Plot, x: number): Tip | null => {
+    const at = Math.round(plot.x.valueAt(x));
+    const row = iterations[at];
+    if (!row) return null;
+    const several = row.last > row.index;
+    return {
+      title: several ? `Iterations ${row.number}–${row.last_number}, on average` : `Iteration ${row.number}`,
+      marked: [at - 0.5, at + 0.5],
+      lines: [
+        { label: "GPU time", value: formatNs(row.gpu_ns) },
+        ...(row.cpu_total_ns === null ? [] : [{ label: "CPU time", value: formatNs(row.cpu_total_ns) }]),
+        { label: "Calls", value: formatCount(row.calls) },
+        ...(several
+          ? [
+              {
+                label: `Shortest and longest ${label}`,
+                value: `${formatNs(row.shortest_ns)}, ${formatNs(row.longest_ns)}`,
+              },
+            ]
+          : []),
+      ],
+    };
+  };
   return (
     <Chart
       height={84}
-      theme={theme}
-      inputs={[iterations, hasGpu]}
       label={`${label} in each of ${iterations.length} ${merged ? "groups of iterations" : "iterations"}; the menu above shows them as a table.`}
-      option={(colour) => ({
-        animation: false,
-        grid: { left: 4, right: 8, top: 8, bottom: 4, outerBoundsMode: "same", outerBoundsContain: "axisLabel" },
-        tooltip: {
-          ...tooltipStyle(colour),
-          trigger: "axis",
-          axisPointer: { type: "shadow" },
-          formatter: (points: { dataIndex: number }[]) => {
-            const row = iterations[points[0]!.dataIndex]!;
-            return tooltipElement(
-              row.last > row.index
-                ? `Iterations ${row.number}–${row.last_number}, on average`
-                : `Iteration ${row.number}`,
-              [
-                { label: "GPU time", value: formatNs(row.gpu_ns) },
-                ...(row.cpu_total_ns === null ? [] : [{ label: "CPU time", value: formatNs(row.cpu_total_ns) }]),
-                { label: "Calls", value: formatCount(row.calls) },
-                ...(row.last > row.index
-                  ? [
-                      {
-                        label: `Shortest and longest ${label}`,
-                        value: `${formatNs(row.shortest_ns)}, ${formatNs(row.longest_ns)}`,
-                      },
-                    ]
-                  : []),
-              ],
-            );
-          },
-        },
-        xAxis: {
-          type: "category",
-          data: iterations.map((row) => String(row.number)),
-          axisTick: { show: false },
-          axisLine: { lineStyle: { color: colour("--line") } },
-          axisLabel: { color: colour("--muted"), hideOverlap: true },
-        },
-        yAxis: {
-          type: "value",
-          splitNumber: 2,
-          axisLabel: { color: colour("--muted"), formatter: (value: number) => formatNs(value) },
-          splitLine: { lineStyle: { color: colour("--line-soft") } },
-        },
-        series: [
-          {
-            type: "bar",
-            barMaxWidth: 40,
-            itemStyle: { color: colour("--accent") },
-            emphasis: { disabled: true },
-            data: iterations.map((row) => (hasGpu ? row.gpu_ns : row.cpu_total_ns)),
-          },
-          ...(merged ? [longestMarks(iterations, colour("--text"))] : []),
-        ],
-      })}
+      x={places(iterations.map((row) => String(row.number)))}
+      y={(height) => upwards(iterations.map(merged ? (row) => row.longest_ns : timeOf), height, formatNs)}
+      draw={draw}
+      inputs={[iterations, hasGpu]}
+      tip={tip}
     />
   );
 }

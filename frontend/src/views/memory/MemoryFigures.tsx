@@ -78,7 +78,7 @@ export function AllocatorFigures({ figures, limits }: { figures: Figures; limits
             label="Free but not usable"
             unit="bytes"
             value={limits.holes_bytes}
-            under={limits.largest_hole_bytes ? `largest hole ${formatBytes(limits.largest_hole_bytes)}` : ""}
+            under={limits.largest_hole_bytes ? `largest free block ${formatBytes(limits.largest_hole_bytes)}` : ""}
             testId="memory-holes"
           />
           <Figure

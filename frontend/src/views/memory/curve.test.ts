@@ -1,17 +1,19 @@
 import { describe, expect, it } from "vitest";
 import type { MemoryIteration } from "../../api/types";
-import { byteStep, drawnLimit, iterationAt, labelledEvery, momentsToDraw, stackedUp } from "./curve";
+import { byteStep, drawnLimit, iterationAt, labelledEvery, momentAt, stackedUp, stepsPath } from "./curve";
 
 const MIB = 1024 ** 2;
 
 describe("the curve of allocated memory", () => {
-  it("holds its last value until the window ends", () => {
-    expect(momentsToDraw([0, 10], [5, 7], 30)).toEqual([
-      [0, 5],
-      [10, 7],
-      [30, 7],
-    ]);
-    expect(momentsToDraw([], [], 30)).toEqual([]);
+  it("holds each value until the next, the last until the window ends", () => {
+    const scale = { at: (value: number) => value, valueAt: (pixel: number) => pixel };
+    const plot = { width: 30, height: 10, x: scale, y: scale };
+    expect(stepsPath(plot, [0, 10], [5, 7], 30)).toBe("M0.0 5.0V5.0H10.0V7.0H30.0");
+    expect(stepsPath(plot, [], [], 30)).toBe("");
+  });
+
+  it("finds the moment that holds at a time", () => {
+    expect([-1, 0, 9, 10, 29, 99].map((at) => momentAt([0, 10, 30], at))).toEqual([0, 0, 0, 1, 1, 2]);
   });
 
   it("stacks one category on another", () => {

@@ -1,11 +1,26 @@
-/** What the curve of allocated memory is drawn with: its points, its axis, its marks. */
+/** What the curve of allocated memory is drawn with: its lines, its axis, its marks. */
 import type { MemoryIteration } from "../../api/types";
+import type { Plot } from "../../components/chart/Chart";
 
-/** Time and value per moment, and the last value once more where the window ends: it holds until then. */
-export function momentsToDraw(time: readonly number[], values: readonly number[], stop: number): [number, number][] {
-  const points = time.map((at, index): [number, number] => [at, values[index]!]);
-  if (points.length > 0) points.push([stop, values[values.length - 1]!]);
-  return points;
+/** An SVG path through values that each hold until the next moment, the last one until the window ends. */
+export function stepsPath(plot: Plot, time: readonly number[], values: readonly number[], stop: number): string {
+  const steps = values.map(
+    (value, at) => `V${plot.y.at(value).toFixed(1)}H${plot.x.at(time[at + 1] ?? stop).toFixed(1)}`,
+  );
+  return values.length > 0
+    ? `M${plot.x.at(time[0]!).toFixed(1)} ${plot.y.at(values[0]!).toFixed(1)}${steps.join("")}`
+    : "";
+}
+
+/** The last moment that began at or before a time; the first where none did. */
+export function momentAt(time: readonly number[], at: number): number {
+  let [low, high] = [0, time.length - 1];
+  while (low < high) {
+    const middle = Math.ceil((low + high) / 2);
+    if (time[middle]! <= at) low = middle;
+    else high = middle - 1;
+  }
+  return low;
 }
 
 /** Per column the sum of it and those before it, moment by moment: the upper edges of stacked areas. */

@@ -60,14 +60,14 @@ describe("the Modules page", () => {
       "ResNet50, 96.0 ms",
       "stem, 26.0 ms",
       "layer1, 70.0 ms",
-      "0, 40.0 ms",
+      "layer1.0, 40.0 ms",
       "=HYPERLINK(1), 20.0 ms",
       "2 modules too small to draw, 10.0 ms together",
     ]);
     expect(names()).toEqual([
       "ResNet50",
       "layer1 (2 left out)",
-      "0",
+      "layer1.0",
       "=HYPERLINK(1)",
       "stem",
       "outside modules: optimizer",
@@ -98,7 +98,7 @@ describe("the Modules page", () => {
     await draw(modules);
     await click(cells()[2]);
     expect(window.location.hash).toContain("p.tb_dlprof.module=layer1");
-    expect(cells().map((cell) => cell.textContent)).toEqual(["layer1", "0", "=HYPERLINK(1)", "…"]);
+    expect(cells().map((cell) => cell.textContent)).toEqual(["layer1", "layer1.0", "=HYPERLINK(1)", "…"]);
     expect(root.querySelector("tr.selected")?.textContent).toContain("layer1");
     expect(byId("module-detail")?.querySelector("h2")?.textContent).toBe("layer1");
     await click(byId("modules-path")?.querySelector("button"));
@@ -109,7 +109,7 @@ describe("the Modules page", () => {
     moduleParam.value = "layer1.0";
     await draw(modules);
     expect(cells()[0]?.textContent).toBe("layer1");
-    expect(root.querySelector('[aria-selected="true"]')?.textContent).toBe("0");
+    expect(root.querySelector('[aria-selected="true"]')?.textContent).toBe("layer1.0");
     expect(root.querySelector("tr.selected")?.textContent).toContain("40.0 ms");
   });
 
@@ -122,7 +122,7 @@ describe("the Modules page", () => {
       );
     await act(() => cells()[0]!.focus());
     await press("ArrowDown");
-    expect(document.activeElement?.textContent).toBe("0");
+    expect(document.activeElement?.textContent).toBe("layer1.0");
     await press("ArrowRight");
     expect(document.activeElement?.textContent).toBe("=HYPERLINK(1)");
     await press("ArrowUp");

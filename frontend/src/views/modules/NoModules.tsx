@@ -23,9 +23,7 @@ export function NoModules({ remedy }: { remedy: string }) {
       <strong>This recording does not say which module an op belongs to.</strong>
       <p>Give the hook the model, and it records the path of each module that runs:</p>
       <CodeBlock code={HOOK} label="Python code that records modules" />
-      <p>
-        Without the model, Python stacks name the class of each module, at the price of a larger and slower recording:
-      </p>
+      <p>Without the model, Python stacks name the class of each module, with a larger and slower recording:</p>
       <CodeBlock code={STACKS} label="Python code that records Python stacks" />
     </div>
   );

@@ -28,9 +28,9 @@ describe("the tree", () => {
     expect(ROWS.map((row) => labelOf(row, "Net"))).toEqual([
       "Net",
       "body",
-      "1",
+      "body.1",
       "stem",
-      "0",
+      "body.0",
       "outside modules: optimizer",
     ]);
   });

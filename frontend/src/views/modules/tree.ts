@@ -22,7 +22,8 @@ export function keysAbove(key: string): string[] {
 
 export function labelOf(row: ModuleRow, model: string): string {
   if (row.role !== null) return `outside modules: ${row.role}`;
-  return row.path.slice(row.path.lastIndexOf(".") + 1) || model;
+  // A number alone names no module: what it counts stands before it.
+  return /(?:[^.]+\.)?\d+$|[^.]+$/.exec(row.path)?.[0] ?? model;
 }
 
 export interface ModuleTree {

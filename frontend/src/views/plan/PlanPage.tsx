@@ -2,10 +2,8 @@
 import type { PlanPage as PlanData } from "../../api/types";
 import { NoteList } from "../../components/NoteList";
 import { Card } from "../../components/Card";
-import { CodeBlock } from "../../components/CodeBlock";
 import { Facts } from "../../components/Facts";
 import { Figure } from "../../components/Figure";
-import { EmptyMessage } from "../../components/Message";
 import { DataTable } from "../../components/table/DataTable";
 import { Term } from "../../components/Term";
 import { Value } from "../../components/Value";
@@ -19,9 +17,6 @@ import { planParams } from "./params";
 const batchParam = planParams.count("batch_size");
 const checkpointParam = planParams.text("checkpoint");
 const gpuParam = planParams.text("gpu");
-
-const HOW_TO_RECORD =
-  "with tb_dlprof_plugin.profile(logdir, model=model, optimizer=optimizer, profile_memory=True) as prof:\n";
 
 export function PlanPage({ data }: { data: PlanData }) {
   if (data.figures.length === 0) return <NotRecorded data={data} />;
@@ -184,13 +179,6 @@ function NotRecorded({ data }: { data: PlanData }) {
   return (
     <>
       <PageHead title="What fits" headline={data.headline} />
-      <EmptyMessage>
-        <p>
-          The planner replays PyTorch's allocator with the allocations of a step. The profiler writes them only when it
-          is asked to.
-        </p>
-        <CodeBlock code={HOW_TO_RECORD} label="How to record memory" />
-      </EmptyMessage>
       <Reasons data={data} />
     </>
   );

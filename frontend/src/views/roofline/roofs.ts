@@ -1,5 +1,6 @@
 /** Ops and roofs in, what the chart draws out: the extent of both axes, each roof's line, the size of a point. */
 import type { Roof, RooflineOp } from "../../api/types";
+import { decadesAround, type Span } from "../../components/chart/axis";
 
 export interface Point {
   op: RooflineOp;
@@ -8,8 +9,8 @@ export interface Point {
 }
 
 export interface Extent {
-  x: [number, number];
-  y: [number, number];
+  x: Span;
+  y: Span;
 }
 
 type Line = [number, number][];
@@ -26,8 +27,8 @@ export function points(ops: readonly RooflineOp[]): Point[] {
 /** Whole powers of ten around all points and the bends of all roofs. */
 export function extent(drawn: readonly Point[], roofs: readonly Roof[], bytesPerSecond: number | null): Extent {
   const bends = bytesPerSecond === null ? [] : roofs.map((roof) => roof.flops_per_second / bytesPerSecond);
-  const x = around([...drawn.map((point) => point.intensity), ...bends]);
-  const y = around([
+  const x = decadesAround([...drawn.map((point) => point.intensity), ...bends]);
+  const y = decadesAround([
     ...drawn.map((point) => point.rate),
     ...(bytesPerSecond === null ? [] : roofs.map((roof) => roof.flops_per_second)),
   ]);
@@ -73,11 +74,4 @@ export function reasonsAbove(drawn: readonly Point[]): { why: string; ops: numbe
     if (op.why_above_roof) found.set(op.why_above_roof, (found.get(op.why_above_roof) ?? 0) + 1);
   }
   return [...found].map(([why, ops]) => ({ why, ops })).sort((a, b) => b.ops - a.ops);
-}
-
-function around(values: readonly number[]): [number, number] {
-  if (values.length === 0) return [1, 10];
-  const low = 10 ** Math.floor(Math.log10(Math.min(...values)));
-  const high = 10 ** Math.ceil(Math.log10(Math.max(...values) * 1.05));
-  return [low, high > low ? high : low * 10];
 }

@@ -1,7 +1,7 @@
 /** The state of the sweep in, the query of its route out; how its lines are drawn. */
 import type { Query } from "../../api/source";
 import type { SweepCurve } from "../../api/types";
-import { colourProperty, SERIES } from "../../format/colours";
+import { colourOf, SERIES } from "../../format/colours";
 import { passOf } from "../../format/passes";
 
 /** What a share is of before anything was chosen. */
@@ -21,7 +21,8 @@ export function sweepQuery(chosen: { over: string | null; measure: string | null
 export type Dash = "solid" | "dashed" | "dotted";
 
 export interface LineStyle {
-  property: string;
+  /** A CSS value. */
+  colour: string;
   dash: Dash;
   symbol: "circle" | "rect" | "triangle" | "diamond";
 }
@@ -37,11 +38,11 @@ export function lineStyles(curves: readonly { precision_key: string }[]): LineSt
   const used = new Map<string, number>();
   let other = 0;
   return curves.map(({ precision_key }) => {
-    const property = precision_key ? colourProperty(precision_key, 0, "ran_in") : SERIES[other++ % SERIES.length]!;
-    const before = used.get(property) ?? 0;
-    used.set(property, before + 1);
+    const colour = precision_key ? colourOf(precision_key, 0, "ran_in") : `var(${SERIES[other++ % SERIES.length]!})`;
+    const before = used.get(colour) ?? 0;
+    used.set(colour, before + 1);
     return {
-      property,
+      colour,
       dash: DASHES[before % DASHES.length]!,
       symbol: SYMBOLS[Math.floor(before / DASHES.length) % SYMBOLS.length]!,
     };
@@ -56,11 +57,4 @@ export function needsLogarithm(curves: readonly SweepCurve[], ordered: boolean):
   const values = curves.flatMap(({ marks }) => marks.map(({ value }) => value));
   const least = Math.min(...values);
   return !ordered && least > 0 && Math.max(...values) >= WIDE * least;
-}
-
-/** A value for each position, null where the line has no run. */
-export function valuesOf(curve: SweepCurve, positions: number): (number | null)[] {
-  const values = Array<number | null>(positions).fill(null);
-  for (const mark of curve.marks) values[mark.position] = mark.value;
-  return values;
 }

@@ -1,4 +1,6 @@
 /** The visible stretch of time and how it moves. Pure: `limit` is the length of the window that can be seen at all, in ns. */
+import { multiples, roundStep } from "../../components/chart/axis";
+
 export interface Span {
   from: number;
   to: number;
@@ -57,10 +59,5 @@ export function reveal(span: Span, start: number, stop: number, limit: number): 
 /** Moments of a ruler: round steps of at least `least` pixels. */
 export function ticks(span: Span, pixels: number, least: number): number[] {
   const perPixel = (span.to - span.from) / Math.max(1, pixels);
-  const raw = Math.max(1, perPixel * least);
-  const power = 10 ** Math.floor(Math.log10(raw));
-  const step = [1, 2, 5, 10].map((times) => times * power).find((candidate) => candidate >= raw) ?? 10 * power;
-  const found: number[] = [];
-  for (let at = Math.ceil(span.from / step) * step; at <= span.to; at += step) found.push(at);
-  return found;
+  return multiples(roundStep(Math.max(1, perPixel * least)), [span.from, span.to]);
 }

@@ -7,7 +7,7 @@ Why it matters: Each turn costs the CPU an indexing op and a launch per op, for 
 One op over all rows costs one launch.
 
 What to change: Write the loop as ops over the whole tensor: broadcasting, `torch.where`, `torch.gather`,
-`index_select`, `torch.vmap`; for a recurrence over time `nn.LSTM` or `nn.GRU` instead of cells.
+`index_select`, `torch.vmap`; for a loop over time `nn.LSTM` or `nn.GRU` instead of cells.
 
 When to leave it: Each row depends on the result of the row before, and no ready-made op computes that.
 

@@ -1,7 +1,7 @@
 """The GPU is underutilized.
 
-Kernels, copies and sets that cover less than half of the step. It is the summary of the rules on launching, gaps,
-stretches and data loading: where one of them fires, it states the saving.
+Kernels, copies and sets that cover less than half of the step. Rules on launching, gaps, stretches and data loading
+come first: they name the cause.
 
 Why it matters: The GPU is the expensive part of the machine. Where it idles, something else sets the pace: Python,
 launches, data, waiting.
@@ -86,13 +86,14 @@ def check(context: RuleContext) -> Finding | Silent:
     }
     waits = {name: (context.steps.category_ns[name] or 0) // count for name in labels}
     specific = [rule.title for rule, check_it in _SPECIFIC if not isinstance(check_it(context), Silent)]
+    if specific:
+        return Silent(
+            f"The GPU is busy {utilization:.0f} % of the step. Other findings name the causes: {'; '.join(specific)}."
+        )
     worst = max(waits, key=lambda name: waits[name])
-    estimate, unknown = None, f"Other findings name the causes and their savings: {'; '.join(specific)}."
-    if not specific:
-        estimate, unknown = _saving(context, idle, busy / count), ""
-        if estimate.percent < thresholds.WORTHWHILE_SAVING_PERCENT:
-            unknown = f"For most of the idle time the GPU {labels[worst]}, and no long pause of the CPU explains it."
-            estimate = None
+    unknown = f"For most of the idle time the GPU {labels[worst]}, and no long pause of the CPU explains it."
+    found = _saving(context, idle, busy / count)
+    estimate = found if found.percent >= thresholds.WORTHWHILE_SAVING_PERCENT else None
     change = _PAUSES if estimate is not None else _LOADING if worst == "dataloader" else _MORE_WORK
     calls = int((context.view.selected_activities(context.selection) & context.view.launch_is_kernel).sum()) // count
     return RULE.finding(

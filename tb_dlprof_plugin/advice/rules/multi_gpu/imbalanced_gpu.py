@@ -1,7 +1,7 @@
 """The GPUs have unequal work.
 
 Several GPUs of one training of which one works much less than another: the GPUs of one process, or those of all ranks
-that were recorded. Time in collectives counts as no work, because a GPU that waits for others spins in them.
+that were recorded. Time in collectives counts as no work, because a GPU that waits for others is busy in them.
 
 Why it matters: The ranks exchange gradients in every step, so each step takes as long as the slowest rank needs. What
 the others could have done meanwhile is lost.

@@ -1,6 +1,6 @@
 """Other steps should be recorded.
 
-A recording of one or two iterations, or of so many events that reading it is a burden. Or one of the first steps, in
+A recording of one or two iterations, or of so many events that it takes long to read. Or one of the first steps, in
 which memory is allocated and code is loaded.
 
 Why it matters: Two iterations give no interval for a mean: a speedup cannot be separated from chance. The first steps
