@@ -268,18 +268,17 @@ def record(out: Path, families: dict[str, Callable[[], Built]], deadline_s: floa
         command = [sys.executable, "-m", "lab.compiled.forecasts", "work", family, str(out / family), str(until)]
         with (out / family / "log.txt").open("w") as log:
             processes[family] = subprocess.Popen(command, env=environment, stdout=log, stderr=log, cwd=models.ROOT)
-    ended = {}
+    ended: dict[str, int | None] = {}
     for family, process in processes.items():
         try:
-            ended[family] = f"exit status {process.wait(max(until + LAST_S - time.time(), 0.1))}"
+            ended[family] = process.wait(max(until + LAST_S - time.time(), 0.1))
         except subprocess.TimeoutExpired:
             process.kill()
-            ended[family] = "it was stopped when the time was over"
+            ended[family] = None
     models.pack(out)
-    for family, how in ended.items():
+    for family, status in ended.items():
         if not (out / family / "result.json").is_file():
-            lines = (out / family / "log.txt").read_text(errors="replace").strip().splitlines()
-            print(f"{family}: no result, {how}: {' | '.join(lines[-3:])[-300:]}")
+            print(f"missing: {family}: {models.how_it_ended(status, out / family / 'log.txt')}")
     times(out)
 
 
