@@ -22,7 +22,8 @@ import subprocess
 import sys
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,7 @@ from . import record as models
 MODES = {"default": "default", "graphs": "reduce-overhead"}
 VARIANTS = (
     "fp32.1.default", "bf16.1.default", "fp32.1.graphs", "bf16.1.graphs", "tf32.1.default", "fp32.2.default",
-    "bf16.2.default", "fp32.0.5.default", "tf32.1.graphs", "fp32.2.graphs",
+    "bf16.2.default", "fp32.half.default", "tf32.1.graphs", "fp32.2.graphs",
 )  # fmt: skip
 """Precision, batch over the model's own, and mode; most telling first."""
 TURNS, TURN_S = 4, 0.05
@@ -136,7 +137,7 @@ class Variant:
         self.training = family.endswith(".training")
         self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         inner, inputs, batch = built
-        self.batch = round(batch * float(name.removeprefix(self.precision + ".").removesuffix("." + self.mode)))
+        self.batch = round(batch * {"1": 1.0, "2": 2.0, "half": 0.5}[name.split(".")[1]])
 
         class Whole(torch.nn.Module):  # type: ignore[misc, name-defined]
             """Holds the model, so that each variant has code of its own: Dynamo keeps what it compiled with it."""
@@ -300,64 +301,108 @@ def times(out: Path) -> None:
 # ---- forecasts
 
 
-def report(out: Path, families: dict[str, Callable[[], Built]]) -> None:
-    """Print each forecast with the timed step, and the errors by what was forecast."""
+@dataclass(frozen=True)
+class Held:
+    """A forecast held to the timed turns (ms) of the recorded variant and of the other: they alternate."""
+
+    kind: str
+    family: str
+    base: str
+    target: str
+    turns: tuple[list[float], list[float]]
+    found: Any
+
+    @property
+    def truth_ms(self) -> float:
+        return statistics.median(self.turns[1])
+
+    @property
+    def speedup(self) -> float:
+        return statistics.median(old / new for old, new in zip(*self.turns, strict=True))
+
+    @property
+    def error(self) -> float:
+        return float(self.found.predicted_ns) / 1e6 / self.truth_ms - 1
+
+    @property
+    def covered(self) -> bool:
+        return bool(self.found.low_ns / 1e6 <= self.truth_ms <= self.found.high_ns / 1e6)
+
+    @property
+    def speedup_covered(self) -> bool:
+        least, most = self.found.speedup_interval
+        return bool(least <= self.speedup <= most)
+
+    @property
+    def is_wrong(self) -> bool:
+        """Whether it says faster where the truth is slower by more than 5 %, or the other way round."""
+        clear = abs(self.speedup - 1) > 0.05
+        return clear and self.found.direction == ("slower" if self.speedup > 1 else "faster")
+
+
+def held_forecasts(out: Path, families: Iterable[str]) -> Iterator[Held | str]:
+    """Each forecast that a recording in FP32 or TF32 and a timed variant of its mode allow, or why there is none."""
     from tb_dlprof_plugin.planning import ForecastError
     from tb_dlprof_plugin.planning.predict import forecast
     from tb_dlprof_plugin.profile_view import ProfileView
     from tb_dlprof_plugin.store.logdir import read_profiles
 
-    from ..precision_pairs.forecast import ForecastAndTruth
-
-    rows: list[tuple[str, ForecastAndTruth]] = []
     for family in families:
         if not (out / family / "result.json").is_file():
             continue
         known = json.loads((out / family / "result.json").read_text())["variants"]
-        for base in known:
-            precision, _, rest = base.partition(".")
-            mode = rest.rpartition(".")[2]
-            if precision == "bf16" or rest.rpartition(".")[0] != "1":
-                continue
+        for base in (name for name in known if name.startswith(("fp32.1.", "tf32.1."))):
+            precision, _, mode = base.split(".")
             stored = next((out / family / base).rglob("*.tb_dlprof"), None)
             if stored is None:
-                print(f"{family} {base}: no recording")
+                yield f"{family:20s} {base}: no recording"
                 continue
             view = ProfileView(read_profiles(stored)[-1].profile)
             for name, one in known.items():
                 target = name.partition(".")[0]
-                wanted = ("tf32", "bf16") if precision == "tf32" else ("fp32", "tf32", "bf16")
+                wanted = ("bf16",) if precision == "tf32" else ("fp32", "tf32", "bf16")
                 if name == base or not name.endswith(mode) or target not in wanted:
                     continue
-                before, truth = (statistics.median(each["turns_ms"]) for each in (known[base], one))
+                kinds = (target if target != precision else "", "batch" if ".1." not in name else "")
+                kind = " and ".join(filter(None, kinds)) + f", {mode}"
                 try:
                     found = forecast(view, target, batch_size=one["batch"])
                 except ForecastError as error:
-                    print(f"{family:20s} {base} to {name}: none: {error}")
+                    yield f"{family:20s} {base:15s} to {name:17s} none: {error}"
                     continue
-                row = ForecastAndTruth(family, name, before, truth, found)
-                kinds = (target if target != precision else "", "batch" if ".1." not in name else "")
-                rows.append((" and ".join(filter(None, kinds)) + f", {mode}", row))
-                least, most = found.speedup_interval
-                held = least <= row.true_speedup <= most
-                print(
-                    f"{family:20s} {base:15s} to {name:17s} {before:7.3f} to {truth:7.3f} ms ({row.true_speedup:.2f})  "
-                    f"{row.predicted_ms:7.3f} ({found.low_ns / 1e6:.2f} to {found.high_ns / 1e6:.2f}"
-                    f"{'' if row.covered else ' (!)'}) {100 * row.error:+6.1f} %  {found.speedup:.2f} ({least:.2f} to "
-                    f"{most:.2f}{'' if held else ' (!)'}) {found.direction}, {found.limited_by}"
-                )
-    groups: dict[str, list[ForecastAndTruth]] = {"all": [row for _, row in rows]}
-    for kind, row in rows:
-        groups.setdefault(kind, []).append(row)
+                yield Held(kind, family, base, name, (known[base]["turns_ms"], one["turns_ms"]), found)
+
+
+def report(out: Path, families: Iterable[str]) -> None:
+    """Print each forecast with the timed step, and the errors by what was forecast."""
+    rows = list[Held]()
+    for row in held_forecasts(out, families):
+        if isinstance(row, str):
+            print(row)
+            continue
+        rows.append(row)
+        found, (least, most) = row.found, row.found.speedup_interval
+        print(
+            f"{row.family:18s} {row.base:14s} to {row.target:16s} {statistics.median(row.turns[0]):7.3f} to "
+            f"{row.truth_ms:7.3f} ms  {found.predicted_ns / 1e6:7.3f} ({found.low_ns / 1e6:.2f} to "
+            f"{found.high_ns / 1e6:.2f}{'' if row.covered else ' (!)'}) {100 * row.error:+6.1f} %  "
+            f"speedup {row.speedup:.2f}: {found.speedup:.2f} ({least:.2f} to {most:.2f}"
+            f"{'' if row.speedup_covered else ' (!)'}) {found.direction}, {found.limited_by}"
+            f"{' WRONG' if row.is_wrong else ''}"
+        )
+    groups: dict[str, list[Held]] = {"all": rows}
+    for row in rows:
+        groups.setdefault(row.kind, []).append(row)
+        groups.setdefault(f"paced by the {'GPU' if row.found.limited_by == 'gpu' else 'CPU'}", []).append(row)
     for kind, some in groups.items():
         if some:
             errors = [abs(row.error) for row in some]
-            ratios = [abs(row.found.speedup / row.true_speedup - 1) for row in some]
-            inside = sum(low <= row.true_speedup <= high for row in some for low, high in (row.found.speedup_interval,))
+            ratios = [abs(row.found.speedup / row.speedup - 1) for row in some]
             print(
                 f"{kind}: {len(some)}; step: error median {100 * statistics.median(errors):.0f} %, worst "
                 f"{100 * max(errors):.0f} %, interval true in {sum(row.covered for row in some)}; speedup: "
-                f"error median {100 * statistics.median(ratios):.0f} %, interval true in {inside}"
+                f"error median {100 * statistics.median(ratios):.0f} %, worst {100 * max(ratios):.0f} %, interval true "
+                f"in {sum(row.speedup_covered for row in some)}; direction wrong in {sum(row.is_wrong for row in some)}"
             )
 
 
