@@ -5,7 +5,7 @@
     python lab/compiled/pairs.py flops DIRECTORY
     python lab/compiled/pairs.py report DIRECTORY [--only gpt_small.training]
     python lab/compiled/pairs.py prices RECORDINGS TOGETHER
-    python lab/compiled/pairs.py together --out DIRECTORY [--seconds 400]                                       # GPU
+    python lab/compiled/pairs.py together --out DIRECTORY [--seconds 400] [--only gpt_small.training]             # GPU
 
 A family is a model, a batch and a pass; its variants are ways to run it: eager, compiled, as CUDA graphs, with one of
 ``PLANTED``. Each variant is a process with the hook, so that what a recording says of compilations is of this variant
@@ -258,6 +258,7 @@ def main() -> None:
     command.add_argument("turns", type=Path)
     command = commands.add_parser("together")
     command.add_argument("--out", type=Path, required=True)
+    command.add_argument("--only", default="")
     command.add_argument("--seconds", type=float, default=400)
     command.add_argument("--tiny", action="store_true")
     command = commands.add_parser("work-together")
@@ -270,6 +271,7 @@ def main() -> None:
     command.add_argument("out", type=Path)
     command.add_argument("--tiny", action="store_true")
     given = parser.parse_args()
+    only = list(filter(None, getattr(given, "only", "").split(",")))
     if given.command == "work":
         work(given.family, given.variant, given.out, given.tiny)
         return
@@ -283,9 +285,8 @@ def main() -> None:
         pairs_report.flops(given.out)
         return
     if given.command == "together":
-        together.together(given.out.resolve(), given.tiny, given.seconds)
+        together.together(given.out.resolve(), only, given.tiny, given.seconds)
         return
-    only = list(filter(None, given.only.split(",")))
     if given.command == "report":
         pairs_report.report(given.out, only)
         return

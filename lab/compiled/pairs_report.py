@@ -65,7 +65,7 @@ def said_of(run: Path, variant: str) -> str:
     return text
 
 
-def savings_of(run: Path, variant: str) -> tuple[int, dict[str, Any]] | None:
+def savings_of(run: Path, variant: str) -> tuple[float, dict[str, Any]] | None:
     """The step of a recording (ns), and the savings that advice has for the variant, by name; None without one."""
     from tb_dlprof_plugin.advice.compile_saving import compile_saving
     from tb_dlprof_plugin.advice.engine import advise

@@ -286,7 +286,7 @@ def run_case(case: str, out: Path, small: bool, until: float) -> str:
 
 
 def how_it_ended(status: int | None, log: Path, lines: int = 3) -> str:
-    """How a process ended, with the last lines that it said: a signal says nothing by itself. None: it was stopped."""
+    """How a process ended, with the last lines that it said; None: it was stopped."""
     if status is None:
         how = "it was stopped when the time was over"
     elif status < 0:

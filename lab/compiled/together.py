@@ -58,11 +58,11 @@ def work_together(family: str, out: Path, tiny: bool) -> None:
     (out / "turns.json").write_text(json.dumps(turns))
 
 
-def together(out: Path, tiny: bool, seconds: float) -> None:
+def together(out: Path, only: list[str], tiny: bool, seconds: float) -> None:
     """Time all families, each in a process, and print the table."""
     until = time.monotonic() + seconds
     processes: dict[str, subprocess.Popen[bytes]] = {}
-    for family in TINY if tiny else TOGETHER:
+    for family in (one for one in (TINY if tiny else TOGETHER) if not only or one in only):
         folder = out / family
         folder.mkdir(parents=True, exist_ok=True)
         environment = {

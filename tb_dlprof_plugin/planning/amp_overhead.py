@@ -96,8 +96,8 @@ def added_work(
     if compiled_code(view):
         converted = _of_weights(view, work, flow, rate, host_ns_per_launch, calibration)
         before, gpu_ns = joined([before, converted], Added), np.append(gpu_ns, converted.gpu_ns)
-        own = view.call_group[view.profile.launches.call[converted.launch]]
-        for group_of, time_ns in zip(own.tolist(), converted.gpu_ns.tolist(), strict=True):
+        groups = view.call_group[view.profile.launches.call[converted.launch]]
+        for group_of, time_ns in zip(groups.tolist(), converted.gpu_ns.tolist(), strict=True):
             group_ns[group_of] = group_ns.get(group_of, 0.0) + time_ns / max(len(view.profile.iterations), 1)
     iterations = max(len(view.profile.iterations), 1)
     cast_ns, casts = sum(gpu_ns.tolist()) / iterations, len(gpu_ns) / iterations

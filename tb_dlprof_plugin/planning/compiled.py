@@ -21,7 +21,7 @@ from tb_dlprof_plugin.metrics.flops import MatrixCalls
 from tb_dlprof_plugin.model.dtypes import FLOAT, InputDtypes
 from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints, Role
-from tb_dlprof_plugin.model.shapes import InputShapes, Shape
+from tb_dlprof_plugin.model.shapes import InputShapes, Shape, TensorList
 from tb_dlprof_plugin.model.tree import inherit
 from tb_dlprof_plugin.names.compiled import REPLAYED_LIBRARY, is_generated
 from tb_dlprof_plugin.names.cuda_calls import CudaCall
@@ -151,7 +151,7 @@ class CompiledCode:
             if profile.ops.role[op] == Role.BACKWARD:
                 continue
             name, shapes = profile.strings[profile.ops.name[op]], profile.shapes_of(op)
-            weight = _weight(name, [one for one in shapes if isinstance(one, tuple)])
+            weight = _weight(name, [one for one in shapes if one is not None and not isinstance(one, TensorList)])
             if weight is None or (parameters and not _is_one_of(weight, parameters)):
                 continue
             if not ("conv" in name and math.prod(weight) in converted):
@@ -198,7 +198,7 @@ def _tensors(shapes: InputShapes, dtypes: InputDtypes) -> tuple[Argument, ...]:
     """None where a data type is not known."""
     found = []
     for shape, dtype in zip(shapes, dtypes, strict=False):
-        if not isinstance(shape, tuple) or not shape:
+        if not shape or isinstance(shape, TensorList):
             continue
         if dtype.element_bytes is None:
             return ()
