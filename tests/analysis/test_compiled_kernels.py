@@ -27,6 +27,7 @@ from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.readers.options import ReadOptions
 from tb_dlprof_plugin.readers.registry import read_timelines
 from tb_dlprof_plugin.store.codec import decode, encode
+from tb_dlprof_plugin.store.logdir import read_profiles
 
 DATA = Path(__file__).parents[1] / "data" / "compiled"
 RECORDED = ["gpt.default", "gpt.reduce-overhead"]
@@ -296,3 +297,39 @@ def test_the_joined_kernels_are_stored_and_small(view):
     bare = replace(profile, compiled_kernels=CompiledKernels.none(), ops=no_rows)
     per_thousand = (len(stored) - len(encode(bare))) * 1000 / len(profile.compiled_kernels)
     assert per_thousand < 100_000
+
+
+def test_convolutions_of_a_bare_trace_have_the_flops_of_the_eager_run():
+    """Which gradients a backward pass computed: of the first layer the weight's alone."""
+    model = DATA.parent / "precision_pairs" / "torchvision" / "resnet18"
+    found = []
+    for run in ("compile-fp32", "fp32"):
+        view = ProfileView(read_profiles(model / run)[-1].profile)
+        matrix, profile = matrix_calls(view, view.selection(1, 1)), view.profile
+        names = [profile.call_name(call) for call in matrix.call.tolist()]
+        rows = [number for number, name in enumerate(names) if "conv" in name]
+        backward = [names[number].endswith("backward") for number in rows]
+        found.append(sorted(zip(backward, matrix.flops[rows].tolist(), strict=True)))
+    assert len(found[0]) == 40
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize(("kernel", "later", "gradients"), [
+    ("sm90_xmma_wgrad_implicit_gemm", [], 1), ("sm90_xmma_dgrad_implicit_gemm", [[64, 32, 3, 3]], 2),
+    ("some_kernel", [[64, 32, 3, 3], [8, 32, 16, 16]], 2), ("some_kernel", [[8, 64, 16, 16]], 0),
+])  # fmt: skip
+def test_gradients_of_a_compiled_convolution_show_by_its_kernels_and_later_launches(
+    new_trace, kernel, later, gradients
+):
+    trace = new_trace()
+    trace.gpu()
+    trace.step(0, 0, 1000)
+    trace.event("CompiledFunctionBackward", "cpu_op", 10, 500, tid=2)
+    dims = [[8, 64, 16, 16], [8, 32, 16, 16], [64, 32, 3, 3]]
+    trace.op("aten::convolution_backward", 20, 50, tid=2, dims=dims, types=["float"] * 3)
+    trace.launch(kernel, 25, 100, 90, tid=2)
+    trace.op("triton_poi_fused_0", 100, 20, tid=2, dims=later, types=["float"] * len(later))
+    trace.launch("triton_poi_fused_0", 105, 200, 10, tid=2)
+    view = trace.view()
+    one = 2 * 8 * 64 * 16 * 16 * 32 * 9
+    assert matrix_calls(view, view.selection()).flops.tolist() == [gradients * one or -1]

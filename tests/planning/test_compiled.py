@@ -18,7 +18,6 @@ from tb_dlprof_plugin.planning.compiled import HALVED, SHORTEST_NS, compiled_cod
 from tb_dlprof_plugin.planning.dtype_flow import flow
 from tb_dlprof_plugin.planning.kernel_times import KernelTimesOf, launched
 from tb_dlprof_plugin.planning.op_times import measured
-from tb_dlprof_plugin.planning.predict import forecast as predict
 from tb_dlprof_plugin.planning.target import target_of
 from tb_dlprof_plugin.planning.unmeasured import SPREAD
 from tb_dlprof_plugin.profile_view import ProfileView
@@ -150,13 +149,18 @@ def _stored(name: str, recorded: Callable[[str], ProfileView]) -> tuple[ProfileV
     return recorded(name), steps
 
 
-def test_a_recorded_bert_has_its_bf16_step_in_the_interval(recorded: Callable[[str], ProfileView]) -> None:
-    view, steps = _stored("transformers/bert/compile-fp32", recorded)
-    found: Forecast = predict(view, "bf16")
-    assert found.low_ns / 1e6 < steps["compile-amp-bf16"] < found.high_ns / 1e6
-    assert found.predicted_ns / 1e6 == pytest.approx(steps["compile-amp-bf16"], rel=0.15)
+@pytest.mark.parametrize("model", ["transformers/bert", "torchvision/resnet18"])
+def test_recorded_models_have_their_bf16_step_in_the_interval(
+    model: str, recorded: Callable[[str], ProfileView]
+) -> None:
+    view, steps = _stored(f"{model}/compile-fp32", recorded)
+    found: Forecast = forecast(view, "bf16")
+    truth = steps["compile-amp-bf16"]
+    assert found.low_ns / 1e6 < truth < found.high_ns / 1e6
+    assert found.predicted_ns / 1e6 == pytest.approx(truth, rel=0.25)
     least, most = found.speedup_interval
-    assert least < steps["compile-fp32"] / steps["compile-amp-bf16"] < most
+    assert least < steps["compile-fp32"] / truth < most
+    assert found.direction == "faster"
 
 
 def test_the_kernels_of_a_recorded_bert_are_generated_or_of_its_libraries(
@@ -175,9 +179,3 @@ def test_the_kernels_of_a_recorded_bert_are_generated_or_of_its_libraries(
     assert code.launch_ns > 10_000
     ops = np.unique(view.profile.calls.op[code.generated[work.call[own]]])
     assert min(len(code.arguments(op)) for op in ops.tolist()) >= 1
-
-
-def test_convolutions_of_a_bare_trace_have_no_size_and_no_forecast(recorded: Callable[[str], ProfileView]) -> None:
-    view, _ = _stored("torchvision/resnet18/compile-fp32", recorded)
-    with pytest.raises(ForecastError, match=r"cannot be said: .*convolution_backward"):
-        forecast(view, "bf16")
