@@ -23,7 +23,7 @@ from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints, Role
 from tb_dlprof_plugin.model.shapes import InputShapes, Shape, TensorList
 from tb_dlprof_plugin.model.tree import inherit
-from tb_dlprof_plugin.names.compiled import REPLAYED_LIBRARY, is_generated
+from tb_dlprof_plugin.names.compiled import is_generated, is_replayed_library
 from tb_dlprof_plugin.names.cuda_calls import CudaCall
 from tb_dlprof_plugin.names.tensor_core_eligibility import is_triton_template
 from tb_dlprof_plugin.planning.op_times import Ratio
@@ -81,7 +81,7 @@ class CompiledCode:
         """Per row of `Profile.launches` whether a replay ran it as no known launch of a wrapper."""
         view = self._view
         direct = in_calls(view.is_cuda_call(CudaCall.GRAPH_LAUNCH) & self.calls, view.profile.launches.call)
-        return direct | take_or(view.profile.ops_named(REPLAYED_LIBRARY.__eq__), view.launch_op, False)
+        return direct | take_or(view.profile.ops_named(is_replayed_library), view.launch_op, False)
 
     def arguments(self, op: int) -> tuple[Argument, ...]:
         """The tensors of a generated kernel; () where they were not recorded."""

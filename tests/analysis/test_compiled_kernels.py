@@ -22,7 +22,7 @@ from tb_dlprof_plugin.model.compiled_graph import CompiledGraph, CompiledKernel
 from tb_dlprof_plugin.model.profile import CompiledKernels, Profile, Role, Source
 from tb_dlprof_plugin.model.run_facts import RunFacts, System
 from tb_dlprof_plugin.model.timeline import Timeline
-from tb_dlprof_plugin.names.compiled import REPLAYED_LIBRARY, fused_words, is_generated
+from tb_dlprof_plugin.names.compiled import REPLAYED_LIBRARY, fused_words, is_generated, replayed_libraries
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.readers.options import ReadOptions
 from tb_dlprof_plugin.readers.registry import read_timelines
@@ -186,7 +186,8 @@ def test_without_wrappers_library_kernels_of_a_replay_stay_together_between_gene
         assert found.region_ns == compiled_time(joined, joined.selection()).region_ns
     assert times[0] == times[1]
     types = {bare.profile.strings[index] for index in bare.groups.op_type.tolist()}
-    assert {"gelu_gelu_backward_view", REPLAYED_LIBRARY} <= types
+    assert {"gelu_gelu_backward_view", "matrix products (replayed)", "attention (replayed)"} <= types
+    assert REPLAYED_LIBRARY not in types
 
 
 def test_products_of_a_bare_trace_have_their_flops():
@@ -333,3 +334,10 @@ def test_gradients_of_a_compiled_convolution_show_by_its_kernels_and_later_launc
     view = trace.view()
     one = 2 * 8 * 64 * 16 * 16 * 32 * 9
     assert matrix_calls(view, view.selection()).flops.tolist() == [gradients * one or -1]
+
+
+def test_library_kernels_of_a_replay_have_the_name_of_their_family():
+    products, attention = "matrix products (replayed)", "attention (replayed)"
+    assert replayed_libraries(["set", "gemm", "reduction", "attention", "copy"]) == [products] * 2 + [attention] * 3
+    assert replayed_libraries(["set", "other"]) == [REPLAYED_LIBRARY] * 2
+    assert replayed_libraries([]) == []

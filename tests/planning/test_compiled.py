@@ -103,6 +103,13 @@ def test_kernels_grow_with_the_batch_and_those_of_weights_do_not(new_trace: Call
     assert 1.5 * 400 < found[GEMM][0] < 2.1 * 400
 
 
+def test_generated_kernels_change_with_the_bandwidth_of_the_gpu(new_trace: Callable[..., TraceBuilder]) -> None:
+    found = times(compiled_run(new_trace), "fp32", gpu="NVIDIA H200")
+    # 3.35 and 4.8 TB/s; the product is bound by arithmetic, which both do as fast.
+    assert found[GELU][0] == pytest.approx(1.5 + 100 * 3.35 / 4.8, rel=0.01)
+    assert found[GEMM][0] == pytest.approx(400, rel=0.03)
+
+
 def test_weights_and_biases_of_products_are_converted(new_trace: Callable[..., TraceBuilder]) -> None:
     found = forecast(compiled_run(new_trace), "bf16")
     # No backward pass: the weight and the bias.
