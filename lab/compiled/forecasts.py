@@ -6,7 +6,7 @@
 
 Each model is a process: it compiles one copy for each precision, batch and mode, waits until all processes are ready,
 and then, alone on the GPU, times them in turns without the profiler and records each with the hook. ``report`` makes
-each forecast from a recording in FP32 or TF32, and holds it to the timed step. Rules may be made with ``OPENED``;
+each forecast from a recording, and holds it to the timed step. Rules may be made with ``OPENED``;
 ``UNOPENED`` says what they are worth. What was not done in time is named.
 """
 
@@ -341,7 +341,7 @@ class Held:
 
 
 def held_forecasts(out: Path, families: Iterable[str]) -> Iterator[Held | str]:
-    """Each forecast that a recording in FP32 or TF32 and a timed variant of its mode allow, or why there is none."""
+    """Each forecast that a recording and a timed variant of its mode allow, or why there is none."""
     from tb_dlprof_plugin.planning import ForecastError
     from tb_dlprof_plugin.planning.predict import forecast
     from tb_dlprof_plugin.profile_view import ProfileView
@@ -351,7 +351,7 @@ def held_forecasts(out: Path, families: Iterable[str]) -> Iterator[Held | str]:
         if not (out / family / "result.json").is_file():
             continue
         known = json.loads((out / family / "result.json").read_text())["variants"]
-        for base in (name for name in known if name.startswith(("fp32.1.", "tf32.1."))):
+        for base in (name for name in known if ".1." in name):
             precision, _, mode = base.split(".")
             stored = next((out / family / base).rglob("*.tb_dlprof"), None)
             if stored is None:
@@ -360,7 +360,7 @@ def held_forecasts(out: Path, families: Iterable[str]) -> Iterator[Held | str]:
             view = ProfileView(read_profiles(stored)[-1].profile)
             for name, one in known.items():
                 target = name.partition(".")[0]
-                wanted = ("bf16",) if precision == "tf32" else ("fp32", "tf32", "bf16")
+                wanted = ("fp32", "tf32", "bf16") if precision == "fp32" else ("bf16",)
                 if name == base or not name.endswith(mode) or target not in wanted:
                     continue
                 kinds = (target if target != precision else "", "batch" if ".1." not in name else "")

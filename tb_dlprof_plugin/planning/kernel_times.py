@@ -94,6 +94,7 @@ class KernelTimesOf:
         self._view, self._flow, self._target = view, flow, target
         self._precision, self._times = precision, times
         self._units = units_of(view, flow)
+        self._is_changed = precision != "fp32" and not target.as_it_is
         self._grown: dict[tuple[str, str, float, float], float] = {}
 
     def of(self, work: Launched) -> ForecastKernelTimes:
@@ -101,7 +102,7 @@ class KernelTimesOf:
         old = recorded_ns(self._view, work)
         units = np.where(self._view.launch_is_kernel[work.launch], self._units.of_call[work.call], -1)
         new, spread, measured = old.copy(), np.zeros(len(old)), np.ones(len(old), dtype=np.bool_)
-        if self._precision != "fp32":
+        if self._is_changed:
             rows = np.flatnonzero(units >= 0)
             unit, number = np.unique(units[rows], return_inverse=True)
             total: Floats = np.bincount(number, weights=old[rows], minlength=len(unit)).astype(np.float64)
@@ -127,7 +128,7 @@ class KernelTimesOf:
     def _change_generated(self, calls: Ints, old: Floats, new: Floats, spread: Floats, measured: Bools) -> None:
         """Set the times of kernels that Inductor generated; ``calls`` are theirs per row, -1 for others."""
         code, precision = self._units.compiled, self._precision
-        if precision == "fp32" or not code:
+        if not self._is_changed or not code:
             return
         profile = self._view.profile
         rows = np.flatnonzero(calls >= 0)
@@ -267,7 +268,8 @@ class KernelTimesOf:
         fixed = _FP32_BYTES * parameter_elements(routine.kind, routine.shapes, self._flow.parameter_shapes)
         before = least_ns(routine.flops, routine.moved, ceilings)
         after = least_ns(routine.flops * ratio, fixed + (routine.moved - fixed) * ratio, ceilings)
-        precision = self._precision if self._precision == "tf32" or known.half[unit] else self._base(unit)
+        in_target = target.as_it_is or self._precision == "tf32" or known.half[unit]
+        precision = self._precision if in_target else self._base(unit)
         key = (routine.kind, precision, before, after)
         if key not in self._grown:
             self._grown[key] = self._times.growth(*key)

@@ -221,7 +221,7 @@ class _Forecaster:
         gpu = np.ones(len(view.profile.launches))
         gpu[work.launch] = times.gpu_ns * np.exp(spreads * spread) / np.maximum(recorded_ns(view, work), 1.0)
         added = None
-        if target.precision in ("fp16", "bf16"):
+        if target.precision in ("fp16", "bf16") and not target.as_it_is:
             per_op = self._simulation.replayed_host_ns(share) / max(self._ops_per_step, 1.0)
             # The CPU's cost of a cast differs from host to host.
             cast = per_op * known.cast_cost_range**spreads

@@ -21,6 +21,8 @@ from tb_dlprof_plugin.simulation.estimate import SHORTEST_STEP_NS, step_estimate
 Precision = Literal["fp32", "tf32", "fp16", "bf16"]
 PRECISIONS: tuple[Precision, ...] = get_args(Precision)
 
+_HALF = ("fp16", "bf16")
+_OWN = "In {} itself another batch size or GPU can be forecast."
 _BASES = ("fp32", "tf32", "3xtf32")
 _MOSTLY_BASE_PERCENT = 97.0
 """Of the matrix time, in `_BASES`: a run that is neither mostly FP32 nor mostly TF32 has some of each."""
@@ -35,7 +37,8 @@ class Target:
     """The forecast step: its precision, batch size and GPU, and those of the run.
 
     ``batch_ratio`` is the new batch size over the run's, times that of tokens or pixels; ``ceilings`` are those of the
-    run's GPU and ``new_ceilings`` those of the target.
+    run's GPU and ``new_ceilings`` those of the target. ``as_it_is``: the run computed in the half precision of the
+    target, and only its batch size or GPU change.
     """
 
     precision: Precision
@@ -44,6 +47,7 @@ class Target:
     ceilings: Ceilings
     new_gpu: str
     new_ceilings: Ceilings
+    as_it_is: bool = False
 
 
 def target_of(view: ProfileView, precision: str, batch_size: int | None = None, gpu: str | None = None) -> Target:
@@ -69,7 +73,10 @@ def target_of(view: ProfileView, precision: str, batch_size: int | None = None, 
     if ceilings is None or ceilings.fp32 is None:
         known = f"the peak rates of {name!r} are not known" if name else "the run does not say which one GPU it used"
         raise ForecastError(f"{known}, and a forecast needs them (docs/metrics.md lists the GPUs).")
-    _check_precision(view)
+    mode = precision_mode(view)
+    as_it_is = precision in _HALF and mode.precision == precision and bool(batch_size or gpu)
+    if not as_it_is:
+        _check_precision(view)
     _check_as_it_is(view, precision)
     if not profile.ops.shapes.any():
         raise ForecastError(
@@ -85,7 +92,7 @@ def target_of(view: ProfileView, precision: str, batch_size: int | None = None, 
         supported = gpu is not None or precision in tensor_core_precisions(capability) or capability is None
         if rate is None or not supported:
             raise ForecastError(f"the {gpu or name} has no Tensor Cores for {precision.upper()}.")
-    return Target(precision, _batch_ratio(view, batch_size), name, ceilings, gpu or name, new_ceilings)
+    return Target(precision, _batch_ratio(view, batch_size), name, ceilings, gpu or name, new_ceilings, as_it_is)
 
 
 def _check_launches(view: ProfileView) -> None:
@@ -112,6 +119,7 @@ def _check_precision(view: ProfileView) -> None:
         raise ForecastError(
             f"the run computed in {mode.label or mode.precision.upper()}, and a forecast starts from FP32 or TF32: "
             "record one without autocast."
+            + (f" {_OWN.format(mode.precision.upper())}" if mode.precision in _HALF else "")
         )
 
 
