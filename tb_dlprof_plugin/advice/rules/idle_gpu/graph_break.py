@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tb_dlprof_plugin.advice.compile_saving import compile_saving
 from tb_dlprof_plugin.advice.rule import EvidenceRow, Finding, Need, Reading, Rule, RuleContext, Silent
 from tb_dlprof_plugin.advice.rules.idle_gpu.compiled_regions import CompiledRegions, compiled_regions
 from tb_dlprof_plugin.advice.rules.idle_gpu.host_phases import intersection, launching, without
@@ -82,6 +83,9 @@ def was_applied(base: ProfileView, candidate: ProfileView) -> str:
 def _saving(context: RuleContext, regions: CompiledRegions) -> Saving | str:
     if not context.profile.has_gpu:
         return "The run used no GPU."
+    if not regions.count:
+        # After a break that it cannot resume from, Dynamo runs the whole function eagerly.
+        return compile_saving(context, graphs=False)
     around = merge(regions.around, regions.around_backward)
     if not len(around[0]):
         return "No graph that one of these lines cuts runs in the recorded steps, as far as they say."
