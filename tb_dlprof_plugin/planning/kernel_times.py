@@ -218,7 +218,7 @@ class KernelTimesOf:
             return _UNCHANGED
         routine = self._units.routine(unit)
         if routine is None:
-            # Of a convolution in a bare trace of compiled code neither neighbours nor modules show the size.
+            # In compiled code most of the time may be in a few routines: what is not known of them decides.
             return _UNMEASURED if self._units.compiled.calls[unit] else _OF_UNKNOWN_SIZE
         if base == "tf32" and "attention" in routine.kind and not self._is_measured(routine.kind, base):
             # Its kernels of FP32 tensors run the same on Tensor Cores, whatever the settings.
