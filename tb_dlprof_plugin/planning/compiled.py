@@ -32,7 +32,7 @@ from tb_dlprof_plugin.profile_view import ProfileView, per_view
 HALVED = 0.8
 """Share of a generated kernel's FP32 bytes, without parameters and statistics, that half precision halves: residuals
 and what a norm keeps for its backward pass stay in FP32. With it, the generated kernels of seven models on an H100
-(`lab.compiled.forecasts`, those opened), casts included, are forecast to take 0.85 to 1.00 of what they took in BF16."""
+(`lab.compiled.forecasts`, those opened), casts included, are forecast to take 0.85 to 1.00 of their time in BF16."""
 HALVED_SPREAD = 0.15
 """Of the logarithm of the time that is left."""
 _UNKNOWN_ARGUMENTS = Ratio(0.65, 0.25)
