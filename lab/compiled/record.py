@@ -17,6 +17,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import subprocess
 import sys
 import tarfile
@@ -281,10 +282,19 @@ def run_case(case: str, out: Path, small: bool, until: float) -> str:
             done = subprocess.run(command, env=environment, stdout=log, stderr=log, timeout=left, check=False)
         except subprocess.TimeoutExpired:
             return "it was stopped when the time was over"
-    if done.returncode:
-        lines = (folder / "log.txt").read_text().strip().splitlines()
-        return lines[-1][:200] if lines else f"exit status {done.returncode}"
-    return ""
+    return how_it_ended(done.returncode, folder / "log.txt") if done.returncode else ""
+
+
+def how_it_ended(status: int | None, log: Path, lines: int = 3) -> str:
+    """How a process ended, with the last lines that it said; None: it was stopped."""
+    if status is None:
+        how = "it was stopped when the time was over"
+    elif status < 0:
+        how = f"it was ended by {signal.Signals(-status).name}"
+    else:
+        how = f"exit status {status}"
+    said = log.read_text(errors="replace").strip().splitlines()[-lines:] if log.is_file() else []
+    return ": ".join([how, *([" | ".join(line[-200:] for line in said)] if said else [])])
 
 
 def record(out: Path, only: list[str], small: bool, seconds: float, at_once: int) -> None:

@@ -17,6 +17,7 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -30,8 +31,9 @@ from tb_dlprof_plugin.model.profile import CompiledKernels, Ints, Note, Profile
 from tb_dlprof_plugin.model.string_table import StringTable
 from tb_dlprof_plugin.model.timeline import DeviceKind, HostEvents, HostKind, Timeline
 from tb_dlprof_plugin.model.tree import any_in_subtree, inherit, parents, subtree_ends
-from tb_dlprof_plugin.names.compiled import REPLAYED_LIBRARY, fused_words, is_generated
+from tb_dlprof_plugin.names.compiled import fused_words, is_generated, replayed_libraries
 from tb_dlprof_plugin.names.cuda_calls import LAUNCHES_KERNELS, CudaCall, cuda_call_column
+from tb_dlprof_plugin.names.kernel_verdicts import classify_kernel
 from tb_dlprof_plugin.names.ops import short_op_name
 
 _Inputs = TypeVar("_Inputs")
@@ -270,18 +272,18 @@ class _Inside:
 
     def named(self, call: int) -> tuple[list[tuple[int, int, int]], tuple[str, ...]]:
         """Of what ran its host row, its device row (-1 for none) and its launch; the launches by their own names."""
-        host, device, strings = self._timeline.host, self._timeline.device, self._timeline.strings
+        host, strings = self._timeline.host, self._timeline.strings
         places: list[tuple[int, int, int]] = []
         names: list[str] = []
         row, end = call + 1, int(self._ends[call])
         while row < end:
             following = row + 1
             if self._is_replay[row]:
-                for number, at in enumerate(self._activities.get(int(host.correlation[row]), ())):
-                    own = strings[device.name[at]]
-                    name = own if is_generated(own) else REPLAYED_LIBRARY
-                    if number == 0 or name != REPLAYED_LIBRARY or names[-1] != name:
+                before = ""
+                for at, name in self._replayed_names(self._activities.get(int(host.correlation[row]), ())):
+                    if name != before or is_generated(name):
                         names.append(name)
+                    before = name
                     places.append((row, at, len(names) - 1))
             elif host.kind[row] == HostKind.OP and (self._launches[row] or is_generated(strings[host.name[row]])):
                 names.append(strings[host.name[row]])
@@ -289,6 +291,20 @@ class _Inside:
                 following = int(self._ends[row])
             row = following
         return places, tuple(names)
+
+    def _replayed_names(self, activities: Sequence[int]) -> Iterator[tuple[int, str]]:
+        """Each activity of a replay with its own name if it is generated, else what stands for library kernels."""
+        device, strings = self._timeline.device, self._timeline.strings
+        named = [(at, strings[device.name[at]]) for at in activities]
+        for generated, some in groupby(named, lambda one: is_generated(one[1])):
+            if generated:
+                yield from some
+                continue
+            together = list(some)
+            families = [
+                classify_kernel(name).kind if device.kind[at] == DeviceKind.KERNEL else "" for at, name in together
+            ]
+            yield from zip((at for at, _ in together), replayed_libraries(families), strict=True)
 
 
 @dataclass(frozen=True, slots=True)

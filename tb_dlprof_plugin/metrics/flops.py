@@ -8,7 +8,9 @@ Neither the size of a convolution's output nor which gradients its backward pass
 - a gradient was computed if a later autograd node of the same backward pass takes one of its shape. So it is with the
   weights of an RNN.
 
-The wrappers of compiled code have both among their arguments. Where none of this applies, FLOPs are unknown.
+The wrappers of compiled code have both among their arguments. Where they were not recorded, a gradient was computed if
+a later launch of compiled code or autograd node of the same backward pass takes a tensor of its shape, or if a kernel
+of the call has its name. Where none of this applies, FLOPs are unknown.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tb_dlprof_plugin.metrics.amp_calls import compiled_calls
 from tb_dlprof_plugin.metrics.matrix_work import (
     MatrixWork,
     backward_convolution,
@@ -116,6 +119,8 @@ class _Neighbours:
         self._calls, self._ops, self._strings = view.profile.calls, view.profile.ops, view.profile.strings
         self._outputs: dict[tuple[int, Shape, Shape], set[Shape]] | None = None
         self._received: dict[tuple[int, int, Shape], int] | None = None
+        self._compiled = compiled_calls(view)
+        self._compiled_takes: dict[tuple[int, int, Shape], int] | None = None
         self._backward_calls: dict[tuple[int, int, int], int] | None = None
         # Calls of an op with the same neighbours do the same work.
         self._forward: dict[tuple[int, Shape], MatrixWork | None] = {}
@@ -140,8 +145,10 @@ class _Neighbours:
 
     def backward(self, row: int, op: int) -> MatrixWork | None:
         """The ``aten::convolution_backward`` of call ``row``; unknown outside a convolution's own autograd node, but in
-        a replay, where it is that of the capture."""
+        a replay, where it is that of the capture, and in compiled code."""
         if not self._in_own_node(row):
+            if self._compiled[row]:
+                return self._compiled_backward(row, op)
             captured = self._captured(op) if self._calls.duration_ns[row] == 0 else -1
             return None if captured < 0 else self.backward(captured, int(self._calls.op[captured]))
         parent = int(self._view.call_parent[row])
@@ -165,6 +172,45 @@ class _Neighbours:
         if key not in self._backward:
             self._backward[key] = backward_convolution(shapes, dtypes, transposed, of_image, of_weight)
         return self._backward[key]
+
+    def _compiled_backward(self, row: int, op: int) -> MatrixWork | None:
+        """The same in compiled code whose wrapper was not recorded."""
+        shapes, dtypes = self._inputs(op)
+        gradient, image, weight = (shape_at(shapes, at) for at in range(3))
+        # Both need the channels to tell a transposed one.
+        if gradient is None or image is None or weight is None or min(map(len, (gradient, image, weight))) < 3:
+            return None
+        if gradient[1] == image[1]:
+            transposed = False if weight[0] == gradient[1] else None
+        else:
+            transposed = {image[1]: True, gradient[1]: False}.get(weight[0])
+        if transposed is None:
+            return None
+        key = int(self._calls.thread[row]), int(self._view.call_iteration[row])
+        taken = self._taken_by_compiled(), self._gradients_received()
+        of_image, of_weight = (
+            max(one.get((*key, shape), -1) for one in taken) > row
+            or any(part in name for name in self._kernel_names(row))
+            for shape, part in ((image, "dgrad"), (weight, "wgrad"))
+        )
+        return backward_convolution(shapes, dtypes, transposed, of_image, of_weight) if of_image or of_weight else None
+
+    def _taken_by_compiled(self) -> dict[tuple[int, int, Shape], int]:
+        """By thread, iteration and shape the last op in compiled code that took a tensor of this shape."""
+        if self._compiled_takes is None:
+            self._compiled_takes = {}
+            rows = np.flatnonzero(self._compiled & (self._ops.kind[self._calls.op] == CallKind.OP))
+            columns = (rows, self._calls.op[rows], self._calls.thread[rows], self._view.call_iteration[rows])
+            for row, op, thread, iteration in zip(*(column.tolist() for column in columns), strict=True):
+                for shape in tensors_of(self._shapes_of(op)):
+                    self._compiled_takes[thread, iteration, shape] = row
+        return self._compiled_takes
+
+    def _kernel_names(self, row: int) -> list[str]:
+        """Of what a call launched."""
+        launches, end = self._view.profile.launches, int(self._view.call_end[row])
+        kernels = np.unique(launches.kernel[(launches.call >= row) & (launches.call < end)])
+        return [self._strings[index] for index in self._view.profile.kernels.name[kernels].tolist()]
 
     def _in_own_node(self, row: int) -> bool:
         parent = int(self._view.call_parent[row])

@@ -12,14 +12,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tb_dlprof_plugin.metrics.flops import matrix_calls
 from tb_dlprof_plugin.model.lookup import joined, take_or
 from tb_dlprof_plugin.model.profile import Bools, Ints, Role
 from tb_dlprof_plugin.planning.calibration import Calibration
+from tb_dlprof_plugin.planning.compiled import compiled_code
 from tb_dlprof_plugin.planning.dtype_flow import Flow
 from tb_dlprof_plugin.planning.kernel_times import Launched
 from tb_dlprof_plugin.planning.target import Target
 from tb_dlprof_plugin.profile_view import ProfileView
-from tb_dlprof_plugin.simulation.change import Added
+from tb_dlprof_plugin.simulation.change import NOTHING_ADDED, Added
 
 FORWARD_CAST_OPS, BACKWARD_CAST_OPS = 4, 6
 """Ops that a cast adds to a trace: to, _to_copy, empty_strided, copy_; in the backward pass the autograd node and its
@@ -44,9 +46,15 @@ class AddedWork:
 
 
 def added_work(
-    view: ProfileView, work: Launched, flow: Flow, target: Target, host_ns_per_op: float, calibration: Calibration
+    view: ProfileView,
+    work: Launched,
+    flow: Flow,
+    target: Target,
+    host_ns_per_op: float,
+    calibration: Calibration,
+    host_ns_per_launch: float = 0.0,
 ) -> AddedWork:
-    """The casts of ``flow`` and, for FP16, the GradScaler's work.
+    """The casts of ``flow``, those of weights in compiled code and, for FP16, the GradScaler's work.
 
     Args:
         view: the run.
@@ -55,6 +63,7 @@ def added_work(
         target: the precision of the forecast.
         host_ns_per_op: CPU time of an op of the run, without waits, in the replayed time.
         calibration: what casts cost.
+        host_ns_per_launch: CPU time of a launch by a compiled graph's wrapper, in the replayed time.
     """
     rate = target.new_ceilings.bytes_per_second * calibration.cast_bandwidth / 1e9
     host_ns = calibration.cast_op_share * host_ns_per_op
@@ -83,6 +92,13 @@ def added_work(
         begin[group][place] + within
     ]
     before = Added(work.launch[row][place], (host_ns * ops)[group][place], gpu_ns, np.zeros(len(place), np.bool_))
+    group_ns = {one: sum(some) for one, some in kernels.items()}
+    if compiled_code(view):
+        converted = _of_weights(view, work, flow, rate, host_ns_per_launch, calibration)
+        before, gpu_ns = joined([before, converted], Added), np.append(gpu_ns, converted.gpu_ns)
+        groups = view.call_group[view.profile.launches.call[converted.launch]]
+        for group_of, time_ns in zip(groups.tolist(), converted.gpu_ns.tolist(), strict=True):
+            group_ns[group_of] = group_ns.get(group_of, 0.0) + time_ns / max(len(view.profile.iterations), 1)
     iterations = max(len(view.profile.iterations), 1)
     cast_ns, casts = sum(gpu_ns.tolist()) / iterations, len(gpu_ns) / iterations
     unscale = max(calibration.forward_cast_ns, _UNSCALE_BYTES * flow.parameter_elements / rate)
@@ -91,8 +107,39 @@ def added_work(
         every = np.ones(len(first))
         scaler = Added(first, host_ns * SCALER_OPS * every, unscale * every, every > 0)
         before = joined([before, scaler], Added)
-    group_ns = {one: sum(some) for one, some in kernels.items()}
     return AddedWork(before, casts, cast_ns, unscale if target.precision == "fp16" else 0.0, group_ns)
+
+
+def _of_weights(
+    view: ProfileView, work: Launched, flow: Flow, rate: float, host_ns: float, calibration: Calibration
+) -> Added:
+    """The conversions of weights that products of compiled code take, and of their gradients: kernels of their own."""
+    matrix, code, role = matrix_calls(view, view.selection()), compiled_code(view), view.profile.ops.role
+    weights = code.weights(matrix, flow.parameter_shapes)
+    if not weights:
+        return NOTHING_ADDED
+    # The first launch of each product.
+    product = take_or(matrix.call, matrix.of_call[work.call], -1)
+    rows = np.flatnonzero((product >= 0) & code.calls[work.call])
+    rows = rows[np.sort(np.unique(product[rows], return_index=True)[1])]
+    row_of = dict(zip(product[rows].tolist(), rows.tolist(), strict=True))
+    known = [(row_of[call], elements, bias) for call, elements, bias in weights if call in row_of]
+    forward = np.array(known, dtype=np.int64).reshape(-1, 3)
+    biases = forward[forward[:, 2] > 0, 0]
+    backward = rows[role[view.profile.calls.op[product[rows]]] == Role.BACKWARD]
+    moved = _CAST_BYTES * forward[:, 1] / rate
+    added = [
+        (forward[:, 0], calibration.forward_cast_ns + moved),
+        (biases, np.full(len(biases), calibration.forward_cast_ns)),
+    ]
+    for iteration in np.unique(work.iteration[backward]).tolist():
+        own = backward[work.iteration[backward] == iteration]
+        # Gradients come in the opposite order, each with its product.
+        of_step = np.flatnonzero(work.iteration[forward[:, 0]] == iteration)[::-1]
+        at = np.linspace(0, len(own) - 1, len(of_step)).astype(np.int64)
+        added.append((own[at], np.maximum(calibration.forward_cast_ns, moved[of_step])))
+    row, gpu_ns = (np.concatenate(columns) for columns in zip(*added, strict=True))
+    return Added(work.launch[row], np.full(len(row), host_ns), gpu_ns, np.zeros(len(row), np.bool_))
 
 
 def _backward_groups(view: ProfileView) -> dict[int, int]:

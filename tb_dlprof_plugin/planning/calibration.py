@@ -21,6 +21,8 @@ class Calibration:
         four sizes.
     pace_drift: how much the pace of a CPU differs from run to run, in the logarithm: with it the interval of the
         speedup holds 39 of 43 where the CPU sets the pace (25 without it).
+    compiled_batch_spread: the same of compiled code: six models on an H100 grew by up to 7 % more than forecast.
+    compiled_pace_drift: `pace_drift` of compiled code, whose steps on the CPU differ more: `lab.compiled.forecasts`.
     other_gpu_spread: more uncertainty of kernel times on a GPU that no op was measured on: an assumption.
     """
 
@@ -30,8 +32,10 @@ class Calibration:
     backward_cast_ns: float = 2_200.0
     spreads: float = 1.0
     batch_spread: float = 0.05
+    compiled_batch_spread: float = 0.08
     cast_cost_range: float = 2.0
     pace_drift: float = PACE_ERROR
+    compiled_pace_drift: float = 0.2
     other_gpu_spread: float = 0.15
 
 

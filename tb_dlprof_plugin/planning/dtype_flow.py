@@ -20,6 +20,7 @@ from typing import Literal
 
 import numpy as np
 
+from tb_dlprof_plugin.metrics.amp_calls import compiled_calls
 from tb_dlprof_plugin.model.dtypes import FLOAT, InputDtypes
 from tb_dlprof_plugin.model.profile import CallKind, Role
 from tb_dlprof_plugin.model.shapes import InputShapes, TensorList, shape_at
@@ -193,12 +194,14 @@ class _Walk:
         self._sum_of: dict[str, dict[Shape, bool]] = {}
         rows = np.flatnonzero(view.call_iteration == iteration)
         rows = rows[np.argsort(self._calls.start_ns[rows], kind="stable")]
+        # Of compiled code autocast decided while it was compiled.
+        compiled = compiled_calls(view)
         self._parameters = self.flow.parameter_shapes = self._accumulated(rows)
         votes: dict[tuple[int, int], list[bool]] = {}
         until = -1
         forward = np.isin(self._ops.role, (Role.FORWARD, Role.OTHER)) & (self._ops.kind == CallKind.OP)
         forward &= profile.ops_named(lambda name: name.startswith("aten::"))
-        for row in rows[forward[self._calls.op[rows]]].tolist():
+        for row in rows[forward[self._calls.op[rows]] & ~compiled[rows]].tolist():
             op = int(self._calls.op[row])
             start = int(self._calls.start_ns[row])
             if start < until:

@@ -20,8 +20,11 @@ from tb_dlprof_plugin.metrics.flops import MatrixCalls
 from tb_dlprof_plugin.metrics.tensor_core_reasons import run_settings
 from tb_dlprof_plugin.model.grouping import first_rows, numbered
 from tb_dlprof_plugin.model.profile import Bools, Floats, Ints, Role
+from tb_dlprof_plugin.names.compiled import REPLAYED_LIBRARY
+from tb_dlprof_plugin.names.cuda_calls import CudaCall
 from tb_dlprof_plugin.names.tensor_core_eligibility import is_convolution, is_recurrent
 from tb_dlprof_plugin.planning.calibration import CALIBRATION
+from tb_dlprof_plugin.planning.compiled import SHORTEST_NS
 from tb_dlprof_plugin.planning.dtype_flow import Flow, rule_of
 from tb_dlprof_plugin.planning.features import (
     least_ns,
@@ -91,6 +94,7 @@ class KernelTimesOf:
         self._view, self._flow, self._target = view, flow, target
         self._precision, self._times = precision, times
         self._units = units_of(view, flow)
+        self._is_changed = precision != "fp32" and not target.as_it_is
         self._grown: dict[tuple[str, str, float, float], float] = {}
 
     def of(self, work: Launched) -> ForecastKernelTimes:
@@ -98,7 +102,7 @@ class KernelTimesOf:
         old = recorded_ns(self._view, work)
         units = np.where(self._view.launch_is_kernel[work.launch], self._units.of_call[work.call], -1)
         new, spread, measured = old.copy(), np.zeros(len(old)), np.ones(len(old), dtype=np.bool_)
-        if self._precision != "fp32":
+        if self._is_changed:
             rows = np.flatnonzero(units >= 0)
             unit, number = np.unique(units[rows], return_inverse=True)
             total: Floats = np.bincount(number, weights=old[rows], minlength=len(unit)).astype(np.float64)
@@ -111,11 +115,39 @@ class KernelTimesOf:
             if self._precision != "tf32":
                 foreign = extension_kernels(self._view)[work.launch]
                 new[foreign], spread[foreign], measured[foreign] = old[foreign], SPREAD, False
+            unknown = self._units.compiled.unknown_replays[work.launch]
+            new[unknown], spread[unknown], measured[unknown] = old[unknown], SPREAD, False
+        generated = np.where(units >= 0, self._units.compiled.generated[units], -1)
+        self._change_generated(generated, old, new, spread, measured)
         # What a kernel takes above the shortest grows.
-        shortest = np.minimum(new, SHORTEST_KERNEL_NS)
+        shortest = np.minimum(new, np.where(generated >= 0, SHORTEST_NS, SHORTEST_KERNEL_NS))
         scaled = shortest + (new - shortest) * self._factor(work, units)
         unmeasured = self._by_op(np.where(units >= 0, units, work.call), ~measured, old)
         return ForecastKernelTimes(scaled, spread, new != old, scaled != new, unmeasured)
+
+    def _change_generated(self, calls: Ints, old: Floats, new: Floats, spread: Floats, measured: Bools) -> None:
+        """Set the times of kernels that Inductor generated; ``calls`` are theirs per row, -1 for others."""
+        code, precision = self._units.compiled, self._precision
+        if not self._is_changed or not code:
+            return
+        profile = self._view.profile
+        rows = np.flatnonzero(calls >= 0)
+        rows = rows[profile.ops.role[profile.calls.op[calls[rows]]] != Role.OPTIMIZER]
+        op, number = np.unique(profile.calls.op[calls[rows]], return_inverse=True)
+        number = number.reshape(-1)
+        template = code.is_template[op]
+        if precision == "tf32":
+            ratios = [_UNMEASURED if one else _UNCHANGED for one in template.tolist()]
+        else:
+            parameters = self._flow.parameter_shapes
+            ratios = [
+                _UNMEASURED if one else code.in_half(row, parameters)
+                for one, row in zip(template.tolist(), op.tolist(), strict=True)
+            ]
+        value, spreads = np.array([(one.value, one.spread) for one in ratios]).reshape(-1, 2)[number].T
+        shortest = np.minimum(old[rows], SHORTEST_NS)
+        new[rows] = shortest + (old[rows] - shortest) * value
+        spread[rows], measured[rows] = spreads, ~template[number]
 
     def _by_op(self, units: Ints, rows: Bools, times: Floats) -> dict[str, float]:
         """Sums of the times of these rows, by the name of the op that is their unit."""
@@ -124,7 +156,12 @@ class KernelTimesOf:
         for row in np.flatnonzero(rows).tolist():
             op = int(self._view.profile.calls.op[units[row]])
             backward = " (backward)" if ops.role[op] == Role.BACKWARD else ""
-            found[strings[ops.op_type[op]] + backward] += float(times[row])
+            name = (
+                REPLAYED_LIBRARY
+                if self._view.call_cuda[units[row]] == CudaCall.GRAPH_LAUNCH
+                else strings[ops.op_type[op]]
+            )
+            found[name + backward] += float(times[row])
         return dict(found)
 
     def _factor(self, work: Launched, units: Ints) -> np.ndarray:  # type: ignore[type-arg]
@@ -181,7 +218,11 @@ class KernelTimesOf:
             return _UNCHANGED
         routine = self._units.routine(unit)
         if routine is None:
-            return _OF_UNKNOWN_SIZE
+            # In compiled code most of the time may be in a few routines: what is not known of them decides.
+            return _UNMEASURED if self._units.compiled.calls[unit] else _OF_UNKNOWN_SIZE
+        if base == "tf32" and "attention" in routine.kind and not self._is_measured(routine.kind, base):
+            # Its kernels of FP32 tensors run the same on Tensor Cores, whatever the settings.
+            base = "fp32"
         if not self._is_measured(routine.kind, base):
             return _UNMEASURED
         features = self._units.matrix_features(routine, time_ns, self._target.ceilings)
@@ -211,6 +252,12 @@ class KernelTimesOf:
         )
         first = routines[first_rows(group)].tolist()
         grown[rows] = np.array([self._routine_growth(unit) for unit in first], dtype=np.float64)[group]
+        code, profile = known.compiled, self._view.profile
+        own = np.flatnonzero(code.generated[units] == units)
+        ops, number = np.unique(profile.calls.op[units[own]], return_inverse=True)
+        given = self._flow.parameter_shapes, profile.facts.batch_size
+        shares = np.array([code.of_batch(op, *given) for op in ops.tolist()], dtype=np.float64)
+        grown[own] = 1.0 + (self._target.batch_ratio - 1.0) * shares[number.reshape(-1)]
         return grown
 
     def _routine_growth(self, unit: int) -> float:
@@ -221,7 +268,8 @@ class KernelTimesOf:
         fixed = _FP32_BYTES * parameter_elements(routine.kind, routine.shapes, self._flow.parameter_shapes)
         before = least_ns(routine.flops, routine.moved, ceilings)
         after = least_ns(routine.flops * ratio, fixed + (routine.moved - fixed) * ratio, ceilings)
-        precision = self._precision if self._precision == "tf32" or known.half[unit] else self._base(unit)
+        in_target = target.as_it_is or self._precision == "tf32" or known.half[unit]
+        precision = self._precision if in_target else self._base(unit)
         key = (routine.kind, precision, before, after)
         if key not in self._grown:
             self._grown[key] = self._times.growth(*key)

@@ -20,6 +20,7 @@ from tb_dlprof_plugin.model.profile import CallKind, Profile
 from tb_dlprof_plugin.model.speedup_change import FasterOrSlower, change_of
 from tb_dlprof_plugin.planning.amp_overhead import AddedWork, added_work
 from tb_dlprof_plugin.planning.calibration import CALIBRATION
+from tb_dlprof_plugin.planning.compiled import compiled_code
 from tb_dlprof_plugin.planning.dataloader import Loading, loading
 from tb_dlprof_plugin.planning.dtype_flow import flow
 from tb_dlprof_plugin.planning.kernel_times import ForecastKernelTimes, KernelTimesOf, launched, recorded_ns
@@ -58,8 +59,9 @@ class Forecast:
     """Times of a step in ns; ``measured_ns`` is the recorded step, ``base_ns`` the one without the profiler.
 
     ``low_ns`` and ``high_ns`` hold what is not known of the base as well. ``least_share`` and ``most_share`` are what
-    is left of the step, at least and at most, whatever the base. ``casts`` counts kernels per step. ``change`` is the
-    change of the step, for simulating it together with other changes.
+    is left of the step, at least and at most, whatever the base. ``casts`` counts kernels per step. ``pace_drift`` is
+    how much the pace of the CPU changes the speedup from run to run, as a logarithm. ``change`` is the change of the
+    step, for simulating it together with other changes.
     """
 
     target: Target
@@ -78,6 +80,7 @@ class Forecast:
     cast_ns: float
     scaler_ns: float
     ops: list[OpForecast]
+    pace_drift: float
     change: Change = field(compare=False)
 
     @property
@@ -88,8 +91,7 @@ class Forecast:
     @property
     def speedup_interval(self) -> tuple[float, float]:
         """At least and at most, whatever the base; a CPU that sets the pace works at another one in the next run."""
-        drift = 0.0 if self.limited_by == "gpu" else CALIBRATION.pace_drift
-        return _wider(self.speedup, 1 / self.most_share, 1 / max(self.least_share, _SHORTEST), drift)
+        return _wider(self.speedup, 1 / self.most_share, 1 / max(self.least_share, _SHORTEST), self.pace_drift)
 
     @property
     def direction(self) -> FasterOrSlower:
@@ -146,6 +148,8 @@ class _Forecaster:
         self._times = KernelTimesOf(view, self._flow, target.precision, op_times, target)
         self._work = launched(view)
         self._simulation = simulation(view, view.selection())
+        self._code = compiled_code(view)
+        self._pace_drift = CALIBRATION.compiled_pace_drift if self._code else CALIBRATION.pace_drift
 
     def forecast(self) -> Forecast:
         self._check_measured()
@@ -159,9 +163,10 @@ class _Forecaster:
             # The workers keep up with the step as it is; a shorter one may have to wait for them.
             high, most = max(high, steps.ns), max(most, 1.0)
         predicted_ns = max(middle.ns, least, SHORTEST_STEP_NS)
-        if not middle.gpu_paced and target.precision != "fp32":
+        limit: Limit = "dataloader" if middle.ns < least else self._limit(middle)
+        if not middle.gpu_paced and self._is_other_step:
             # A step that the CPU paces is another one in the next run.
-            low, high = _wider(predicted_ns, max(low, 1.0), high, CALIBRATION.pace_drift)
+            low, high = _wider(predicted_ns, max(low, 1.0), high, self._pace_drift)
         return Forecast(
             target=target,
             measured_ns=steps.recorded_ns,
@@ -172,7 +177,7 @@ class _Forecaster:
             high_ns=max(high, predicted_ns),
             least_share=min(max(least_share, least / steps.ns), predicted_ns / steps.ns),
             most_share=max(most, predicted_ns / steps.ns),
-            limited_by="dataloader" if middle.ns < least else self._limit(middle),
+            limited_by=limit,
             gpu_ns=middle.gpu_ns,
             host_ns=middle.host_ns,
             base_gpu_ns=base.gpu_ns,
@@ -180,8 +185,16 @@ class _Forecaster:
             cast_ns=expected.added.cast_ns if expected.added else 0.0,
             scaler_ns=expected.added.scaler_ns if expected.added else 0.0,
             ops=self._ops(expected),
+            # Compiled code is launched little slower than the GPU runs it: the pace may be the CPU's before the change.
+            pace_drift=self._pace_drift if limit != "gpu" or (self._code and not base.gpu_paced) else 0.0,
             change=expected.change,
         )
+
+    @property
+    def _is_other_step(self) -> bool:
+        """Whether the forecast is not of the step as it is; another batch alone was calibrated on compiled code."""
+        target = self._target
+        return target.precision != "fp32" or (bool(self._code) and target.batch_ratio != 1)
 
     def _check_measured(self) -> None:
         whole = float(recorded_ns(self._view, self._work).sum())
@@ -203,15 +216,17 @@ class _Forecaster:
         times = self._kernel_times
         doublings = abs(math.log2(target.batch_ratio))
         spread = times.spread + (known.other_gpu_spread if target.new_gpu != target.gpu else 0.0)
-        spread += np.where(times.scaled, known.batch_spread * doublings, 0.0)
+        batch_spread = known.compiled_batch_spread if self._code else known.batch_spread
+        spread += np.where(times.scaled, batch_spread * doublings, 0.0)
         gpu = np.ones(len(view.profile.launches))
         gpu[work.launch] = times.gpu_ns * np.exp(spreads * spread) / np.maximum(recorded_ns(view, work), 1.0)
         added = None
-        if target.precision in ("fp16", "bf16"):
+        if target.precision in ("fp16", "bf16") and not target.as_it_is:
             per_op = self._simulation.replayed_host_ns(share) / max(self._ops_per_step, 1.0)
             # The CPU's cost of a cast differs from host to host.
             cast = per_op * known.cast_cost_range**spreads
-            added = added_work(view, work, self._flow, target, cast, known)
+            launch = self._code.launch_ns * share * known.cast_cost_range**spreads
+            added = added_work(view, work, self._flow, target, cast, known, launch)
         # Waiting for DataLoader workers is not CPU work.
         limits = self._loading.hidden or self._loading.least_step_ns
         waits = self._loading.waits if limits else None

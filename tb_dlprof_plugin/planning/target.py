@@ -5,31 +5,27 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-import numpy as np
-
 from tb_dlprof_plugin.metrics.needs import Need, missing
 from tb_dlprof_plugin.metrics.precision_mode import precision_mode
 from tb_dlprof_plugin.metrics.roofline import gpu_name
 from tb_dlprof_plugin.model.formatting import uncapitalized
 from tb_dlprof_plugin.model.frameworks import PYTORCH, recording_of
-from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.remedies import remedies_for, sentence
 from tb_dlprof_plugin.model.visible import VisibleMessage
-from tb_dlprof_plugin.names.cuda_calls import CudaCall
 from tb_dlprof_plugin.names.gpu_peaks import Ceilings, ceilings_of
-from tb_dlprof_plugin.names.ops import TRITON_KERNEL
 from tb_dlprof_plugin.names.tensor_core_eligibility import tensor_core_precisions
+from tb_dlprof_plugin.planning.compiled import why_not
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.simulation.estimate import SHORTEST_STEP_NS, step_estimate
 
 Precision = Literal["fp32", "tf32", "fp16", "bf16"]
 PRECISIONS: tuple[Precision, ...] = get_args(Precision)
 
+_HALF = ("fp16", "bf16")
+_OWN = "In {} itself another batch size or GPU can be forecast."
 _BASES = ("fp32", "tf32", "3xtf32")
 _MOSTLY_BASE_PERCENT = 97.0
 """Of the matrix time, in `_BASES`: a run that is neither mostly FP32 nor mostly TF32 has some of each."""
-_OPAQUE = 0.03
-"""Compiled FP32 runs spend 5 to 10 % of their kernel time in Triton kernels, and others none."""
 
 
 class ForecastError(VisibleMessage, ValueError):
@@ -41,7 +37,8 @@ class Target:
     """The forecast step: its precision, batch size and GPU, and those of the run.
 
     ``batch_ratio`` is the new batch size over the run's, times that of tokens or pixels; ``ceilings`` are those of the
-    run's GPU and ``new_ceilings`` those of the target.
+    run's GPU and ``new_ceilings`` those of the target. ``as_it_is``: the run computed in the half precision of the
+    target, and only its batch size or GPU change.
     """
 
     precision: Precision
@@ -50,6 +47,7 @@ class Target:
     ceilings: Ceilings
     new_gpu: str
     new_ceilings: Ceilings
+    as_it_is: bool = False
 
 
 def target_of(view: ProfileView, precision: str, batch_size: int | None = None, gpu: str | None = None) -> Target:
@@ -75,7 +73,10 @@ def target_of(view: ProfileView, precision: str, batch_size: int | None = None, 
     if ceilings is None or ceilings.fp32 is None:
         known = f"the peak rates of {name!r} are not known" if name else "the run does not say which one GPU it used"
         raise ForecastError(f"{known}, and a forecast needs them (docs/metrics.md lists the GPUs).")
-    _check_precision(view)
+    mode = precision_mode(view)
+    as_it_is = precision in _HALF and mode.precision == precision and bool(batch_size or gpu)
+    if not as_it_is:
+        _check_precision(view)
     _check_as_it_is(view, precision)
     if not profile.ops.shapes.any():
         raise ForecastError(
@@ -91,11 +92,11 @@ def target_of(view: ProfileView, precision: str, batch_size: int | None = None, 
         supported = gpu is not None or precision in tensor_core_precisions(capability) or capability is None
         if rate is None or not supported:
             raise ForecastError(f"the {gpu or name} has no Tensor Cores for {precision.upper()}.")
-    return Target(precision, _batch_ratio(view, batch_size), name, ceilings, gpu or name, new_ceilings)
+    return Target(precision, _batch_ratio(view, batch_size), name, ceilings, gpu or name, new_ceilings, as_it_is)
 
 
 def _check_launches(view: ProfileView) -> None:
-    """Check that ATen ops launched the kernels: autocast decides by them, so other kernels cannot be forecast."""
+    """Check that what launched the kernels is known, and is one process on one GPU."""
     profile, launches = view.profile, view.profile.launches
     gpus = len(profile.iterations.gpu_ids)
     if gpus > 1:
@@ -104,15 +105,8 @@ def _check_launches(view: ProfileView) -> None:
     total = int(launches.duration_ns[inside].sum())
     if 2 * total < int(launches.duration_ns.sum()) or not total:
         raise ForecastError("most of its GPU work was launched before the recording began: record more iterations.")
-    graph = np.zeros(len(launches), dtype=np.bool_)
-    graph[launches.call >= 0] = view.is_cuda_call(CudaCall.GRAPH_LAUNCH)[launches.call[launches.call >= 0]]
-    triton = profile.ops_named(lambda name: name.startswith(TRITON_KERNEL))
-    opaque = inside & (graph | take_or(triton, view.launch_op, False))
-    if int(launches.duration_ns[opaque].sum()) > _OPAQUE * total:
-        raise ForecastError(
-            "it ran kernels of torch.compile or CUDA graphs, and autocast decides by ATen ops: those kernels "
-            "cannot be forecast. Record the run without them."
-        )
+    if why := why_not(view):
+        raise ForecastError(why)
 
 
 def _check_precision(view: ProfileView) -> None:
@@ -125,6 +119,7 @@ def _check_precision(view: ProfileView) -> None:
         raise ForecastError(
             f"the run computed in {mode.label or mode.precision.upper()}, and a forecast starts from FP32 or TF32: "
             "record one without autocast."
+            + (f" {_OWN.format(mode.precision.upper())}" if mode.precision in _HALF else "")
         )
 
 

@@ -13,11 +13,14 @@ from functools import cached_property
 import numpy as np
 
 from tb_dlprof_plugin.metrics.flops import UNKNOWN, matrix_calls
+from tb_dlprof_plugin.metrics.matrix_work import work_of, wrapped_convolution
+from tb_dlprof_plugin.model.dtypes import FLOAT
 from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import Bools, Floats, Ints, Role
 from tb_dlprof_plugin.model.shapes import InputShapes, tensors_of
 from tb_dlprof_plugin.model.tree import inherit, nearest
 from tb_dlprof_plugin.names.gpu_peaks import Ceilings
+from tb_dlprof_plugin.planning.compiled import compiled_code
 from tb_dlprof_plugin.planning.dtype_flow import Flow
 from tb_dlprof_plugin.planning.features import Features, matrix_kind, matrix_sizes, matrix_times, other_features
 from tb_dlprof_plugin.profile_view import ProfileView
@@ -57,20 +60,24 @@ class Units:
     def __init__(self, view: ProfileView, flow: Flow) -> None:
         self.view, self.flow = view, flow
         self.matrix = matrix_calls(view, view.selection())
+        self.compiled = compiled_code(view)
         self.channels_last = self._modules_with_channels_last()
         self._routines: dict[tuple[int, int, int], Routine | None] = {}
         self._features: dict[tuple[int, float], Features] = {}
 
     @cached_property
     def of_call(self) -> Ints:
-        """Per call the call that is its unit, -1 for none: the matrix routine, else the outermost op."""
+        """Per call the call that is its unit, -1 for none: the matrix routine, else the outermost op; in compiled code
+        the generated kernel, and none for other library calls."""
         routine = take_or(self.matrix.call, self.matrix.of_call, -1)
         # The op that autocast decides on around a forward call; the outermost op around a backward one.
         view = self.view
         decides = np.zeros(len(view.profile.calls.op), dtype=np.bool_)
         decides[[op.call for op in self.flow.ops]] = True
         deciding = nearest(decides, view.call_parent)
-        return np.where(routine >= 0, routine, np.where(deciding >= 0, deciding, view.call_top))
+        others = np.where(deciding >= 0, deciding, view.call_top)
+        others = np.where(self.compiled.calls, self.compiled.generated, others)
+        return np.where(routine >= 0, routine, others)
 
     def alike(self, units: Ints, times_ns: Floats) -> Alike:
         """The units of one op whose times are hardly different share an answer."""
@@ -93,6 +100,8 @@ class Units:
 
     def _found_routine(self, op: int, flops: int, moved: int) -> Routine | None:
         profile = self.view.profile
+        if moved == UNKNOWN and profile.ops.compiled[op] >= 0:
+            moved = self._bytes_in_fp32(op)
         if flops == UNKNOWN or moved == UNKNOWN or flops <= 0 or moved <= 0:
             return None
         name, shapes = profile.strings[profile.ops.name[op]], profile.shapes_of(op)
@@ -100,6 +109,15 @@ class Units:
             return None
         last = int(profile.ops.module[op]) in self.channels_last
         return Routine(kind, name, shapes, flops, moved, matrix_sizes(name, shapes, flops, moved, last))
+
+    def _bytes_in_fp32(self, op: int) -> int:
+        """Least bytes of a wrapper's call whose arguments the graph was given: a wrapper says their shapes alone."""
+        profile = self.view.profile
+        name, shapes = profile.strings[profile.ops.name[op]], profile.shapes_of(op)
+        arguments = profile.strings[profile.compiled_kernels.arguments[profile.ops.compiled[op]]]
+        dtypes = (FLOAT,) * len(shapes)
+        work = wrapped_convolution(arguments, shapes, dtypes) if arguments else work_of(name, shapes, dtypes)
+        return UNKNOWN if work is None or work.bytes is None else work.bytes
 
     def matrix_features(self, routine: Routine, time_ns: float, ceilings: Ceilings) -> Features:
         """Of a routine that took this time on a GPU."""
@@ -128,7 +146,9 @@ class Units:
             dtype=np.bool_,
         )
         op = calls.op[np.where(view.call_top >= 0, view.call_top, np.arange(len(calls.op)))]
-        return np.where(ops.role[op] == Role.BACKWARD, backward[op], self._half_forward())
+        half = np.where(ops.role[op] == Role.BACKWARD, backward[op], self._half_forward())
+        # What autocast left in compiled code are products and what is fused.
+        return np.where(self.compiled.calls, self.matrix.of_call >= 0, half)
 
     def _half_forward(self) -> Bools:
         """Per call whether it is in an op that runs in half precision, by most of the op's calls in the flow."""

@@ -12,6 +12,7 @@ import math
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import Bools, Role
+from tb_dlprof_plugin.names.ops import TRITON_KERNEL
 from tb_dlprof_plugin.profile_view import ProfileView
 
 MOST_PERCENT = 10.0
@@ -38,9 +39,11 @@ ELEMENTWISE = frozenset({
 
 
 def extension_kernels(view: ProfileView) -> Bools:
-    """Per launch whether an op that is not PyTorch's launched its kernel; the optimizer's take no part in autocast."""
+    """Per launch whether neither an op of PyTorch nor generated code launched its kernel; the optimizer's take no part
+    in autocast."""
     ops = view.profile.ops
-    foreign = ~view.profile.ops_named(lambda name: name.startswith("aten::")) & (ops.role != Role.OPTIMIZER)
+    foreign = ~view.profile.ops_named(lambda name: name.startswith(("aten::", TRITON_KERNEL)))
+    foreign &= ops.role != Role.OPTIMIZER
     found: Bools = take_or(foreign, view.launch_op, False) & view.launch_is_kernel & ~view.launch_is_collective
     return found
 

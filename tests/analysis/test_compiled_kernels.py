@@ -22,11 +22,12 @@ from tb_dlprof_plugin.model.compiled_graph import CompiledGraph, CompiledKernel
 from tb_dlprof_plugin.model.profile import CompiledKernels, Profile, Role, Source
 from tb_dlprof_plugin.model.run_facts import RunFacts, System
 from tb_dlprof_plugin.model.timeline import Timeline
-from tb_dlprof_plugin.names.compiled import REPLAYED_LIBRARY, fused_words, is_generated
+from tb_dlprof_plugin.names.compiled import REPLAYED_LIBRARY, fused_words, is_generated, replayed_libraries
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.readers.options import ReadOptions
 from tb_dlprof_plugin.readers.registry import read_timelines
 from tb_dlprof_plugin.store.codec import decode, encode
+from tb_dlprof_plugin.store.logdir import read_profiles
 
 DATA = Path(__file__).parents[1] / "data" / "compiled"
 RECORDED = ["gpt.default", "gpt.reduce-overhead"]
@@ -185,7 +186,8 @@ def test_without_wrappers_library_kernels_of_a_replay_stay_together_between_gene
         assert found.region_ns == compiled_time(joined, joined.selection()).region_ns
     assert times[0] == times[1]
     types = {bare.profile.strings[index] for index in bare.groups.op_type.tolist()}
-    assert {"gelu_gelu_backward_view", REPLAYED_LIBRARY} <= types
+    assert {"gelu_gelu_backward_view", "matrix products (replayed)", "attention (replayed)"} <= types
+    assert REPLAYED_LIBRARY not in types
 
 
 def test_products_of_a_bare_trace_have_their_flops():
@@ -296,3 +298,46 @@ def test_the_joined_kernels_are_stored_and_small(view):
     bare = replace(profile, compiled_kernels=CompiledKernels.none(), ops=no_rows)
     per_thousand = (len(stored) - len(encode(bare))) * 1000 / len(profile.compiled_kernels)
     assert per_thousand < 100_000
+
+
+def test_convolutions_of_a_bare_trace_have_the_flops_of_the_eager_run():
+    """Which gradients a backward pass computed: of the first layer the weight's alone."""
+    model = DATA.parent / "precision_pairs" / "torchvision" / "resnet18"
+    found = []
+    for run in ("compile-fp32", "fp32"):
+        view = ProfileView(read_profiles(model / run)[-1].profile)
+        matrix, profile = matrix_calls(view, view.selection(1, 1)), view.profile
+        names = [profile.call_name(call) for call in matrix.call.tolist()]
+        rows = [number for number, name in enumerate(names) if "conv" in name]
+        backward = [names[number].endswith("backward") for number in rows]
+        found.append(sorted(zip(backward, matrix.flops[rows].tolist(), strict=True)))
+    assert len(found[0]) == 40
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize(("kernel", "later", "gradients"), [
+    ("sm90_xmma_wgrad_implicit_gemm", [], 1), ("sm90_xmma_dgrad_implicit_gemm", [[64, 32, 3, 3]], 2),
+    ("some_kernel", [[64, 32, 3, 3], [8, 32, 16, 16]], 2), ("some_kernel", [[8, 64, 16, 16]], 0),
+])  # fmt: skip
+def test_gradients_of_a_compiled_convolution_show_by_its_kernels_and_later_launches(
+    new_trace, kernel, later, gradients
+):
+    trace = new_trace()
+    trace.gpu()
+    trace.step(0, 0, 1000)
+    trace.event("CompiledFunctionBackward", "cpu_op", 10, 500, tid=2)
+    dims = [[8, 64, 16, 16], [8, 32, 16, 16], [64, 32, 3, 3]]
+    trace.op("aten::convolution_backward", 20, 50, tid=2, dims=dims, types=["float"] * 3)
+    trace.launch(kernel, 25, 100, 90, tid=2)
+    trace.op("triton_poi_fused_0", 100, 20, tid=2, dims=later, types=["float"] * len(later))
+    trace.launch("triton_poi_fused_0", 105, 200, 10, tid=2)
+    view = trace.view()
+    one = 2 * 8 * 64 * 16 * 16 * 32 * 9
+    assert matrix_calls(view, view.selection()).flops.tolist() == [gradients * one or -1]
+
+
+def test_library_kernels_of_a_replay_have_the_name_of_their_family():
+    products, attention = "matrix products (replayed)", "attention (replayed)"
+    assert replayed_libraries(["set", "gemm", "reduction", "attention", "copy"]) == [products] * 2 + [attention] * 3
+    assert replayed_libraries(["set", "other"]) == [REPLAYED_LIBRARY] * 2
+    assert replayed_libraries([]) == []

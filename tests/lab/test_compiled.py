@@ -6,10 +6,11 @@ import json
 import subprocess
 import sys
 import tarfile
+import time
 from pathlib import Path
 
 import pytest
-from compiled import pairs, record
+from compiled import pairs, pairs_report, record, variants
 
 SCRIPT = Path(record.__file__)
 
@@ -36,11 +37,24 @@ def test_files_are_packed_below_the_limit_without_caches(tmp_path, monkeypatch):
 @pytest.mark.parametrize("families", [pairs.FAMILIES, pairs.TINY])
 def test_each_fault_is_timed_next_to_the_variant_without_it(families):
     for family, text in families.items():
-        variants = text.split()
-        assert variants[0] == "default"
-        assert {pairs.WITHOUT[name] for name in variants if name in pairs.WITHOUT} <= set(variants)
-        assert pairs.PLANTED.keys() - {"guard"} <= pairs.WITHOUT.keys()
+        names = text.split()
+        assert names[0] == "default"
+        assert {pairs_report.WITHOUT[name] for name in names if name in pairs_report.WITHOUT} <= set(names)
+        assert variants.PLANTED.keys() - {"guard"} <= pairs_report.WITHOUT.keys()
         assert family.endswith((".training", ".inference"))
+
+
+def test_a_process_that_ends_without_a_word_is_said_with_its_signal(tmp_path, monkeypatch):
+    script = tmp_path / "ends.py"
+    script.write_text("import sys, ctypes\nprint('begins', file=sys.stderr, flush=True)\nctypes.string_at(0)\n")
+    monkeypatch.setattr(pairs, "__file__", str(script))
+    process = pairs.Process("mlp.training", "default", tmp_path, True)
+    with pytest.raises(TimeoutError, match="SIGSEGV"):
+        process.ask("time", time.monotonic() + 30)
+    text = process.how_it_ended()
+    assert text.startswith("it was ended by SIGSEGV: ")
+    assert "string_at" in text
+    assert record.how_it_ended(None, tmp_path / "none") == "it was stopped when the time was over"
 
 
 @pytest.mark.long

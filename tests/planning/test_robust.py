@@ -19,7 +19,6 @@ from tb_dlprof_plugin.planning import PRECISIONS, Forecast, ForecastError, forec
 from tb_dlprof_plugin.planning import target as target_module
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.simulation.estimate import step_estimate
-from tb_dlprof_plugin.store.logdir import read_profiles
 from tb_dlprof_plugin.store.run_ref import RunRef
 
 TRACES = Path(__file__).resolve().parents[1] / "traces"
@@ -70,13 +69,6 @@ def test_fp32_runs_on_a_gpu_have_one() -> None:
     found = {name for name in ODD if answers(frame_of(name), "fp32")}
     assert {"accumulation", "checkpointing", "hook_fp32", "steps_many", "two_streams"} <= found
     assert not found & {"cpu_training", "fp8", "inference", "legacy_cuda", "no_shapes", "threads", "two_gpus"}
-
-
-@pytest.mark.parametrize("model", ["torchvision/resnet18", "transformers/bert"])
-def test_compiled_runs_have_none(model: str) -> None:
-    (stored,) = read_profiles(PAIRS / model / "compile-fp32")
-    with pytest.raises(ForecastError, match=r"torch\.compile"):
-        forecast(stored.profile, "bf16")
 
 
 def test_cuda_graphs_have_none(monkeypatch: pytest.MonkeyPatch) -> None:
