@@ -13,7 +13,7 @@ from tb_dlprof_plugin.model.trial_result import BUDGET_USED, TriedRemedy
 from tb_dlprof_plugin.trial.experiment import Bench, Measured, least_s, look_s
 from tb_dlprof_plugin.trial.inside.remedy import Changes, Remedy, environment_of
 from tb_dlprof_plugin.trial.loading import Loading
-from tb_dlprof_plugin.trial.protocol import CHECKED_STEPS, WARMUP_STEPS, Checks, Ready
+from tb_dlprof_plugin.trial.protocol import Checks, Ready
 from tb_dlprof_plugin.trial.statistics import LEAST_QUADS, WORTH, Gain
 from tb_dlprof_plugin.trial.switched import CHECKED, Host, OfScript, Switched
 from tb_dlprof_plugin.trial.variant import Laboratory, PortTakenError, Variant, VariantError
@@ -147,10 +147,7 @@ class Measuring:
         self.deadline_s = (first.first_step_s or self.clock()) + self.budget_s
         self.listener.started(self.budget_s, self.left_s)
         if self.left_s <= 0:
-            raise VariantError(
-                f"its first {CHECKED_STEPS + WARMUP_STEPS} steps took the budget of {self.budget_s:.0f} s; "
-                "give a larger --budget"
-            )
+            raise VariantError(f"its first steps took the budget of {self.budget_s:.0f} s; give a larger --budget")
         if first.world_size == 1:
             self.host, self.baseline = process, Switched(process)
         else:

@@ -198,7 +198,8 @@ def _values(series: Sequence[float | None]) -> list[float]:
 
 
 def _equal(a: Sequence[float | None], b: Sequence[float | None]) -> bool:
-    return list(a) == list(b)
+    """In the steps that both have: a slow process compares fewer."""
+    return bool(a) == bool(b) and all(one == other for one, other in zip(a, b, strict=False))
 
 
 def _middle(values: Sequence[float]) -> float:

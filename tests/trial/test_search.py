@@ -435,7 +435,7 @@ def test_what_gained_inside_the_script_is_said_where_no_fresh_process_came_in_ti
 def test_steps_that_take_the_whole_budget_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
     machine = Machine([Planted("half", 0.5)])
     machine.first_steps_s = 70.0
-    with pytest.raises(VariantError, match="its first 24 steps took the budget of 60 s; give a larger --budget"):
+    with pytest.raises(VariantError, match="its first steps took the budget of 60 s; give a larger --budget"):
         searched_by(machine, monkeypatch, 60.0)
 
 

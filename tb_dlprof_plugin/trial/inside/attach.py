@@ -46,6 +46,8 @@ _PASSES_WITHOUT_STEP, _WITHOUT_STEP_S = 256, 3.0
 _WITHOUT_PASS_S = 10.0
 """Seconds from the first call of a model: a compilation takes as long, and beyond the budget nothing is measured."""
 _LOOK_S = 0.5
+_LEAST_STEPS, _LONG_S = 8, 8.0
+"""Steps that are compared at least, as a t test needs them, and seconds after which there are no more."""
 
 
 class TrialProcess:
@@ -62,6 +64,8 @@ class TrialProcess:
         """GradScalers and learning rate schedulers."""
         self._gate: Gate | None = None
         self._first_step_s = 0.0
+        self._arrives_at = 0
+        """The number of the step after which it waits; 0: steps are still compared."""
         self._observation: TrialObservation | None = None
         self._models = FirstModelCalls(self._model_called)
         # Whether an optimizer has stepped since a GradScaler was called to have it step, and whether the scaler left
@@ -150,13 +154,21 @@ class TrialProcess:
         if self._gate.open:
             self._gate.step()
             return
-        if self._observation.steps < self._request.steps:
+        if not self._arrives_at:
             self._observation.step(self._left_out or self._skipped > before)
-            if self._observation.steps == self._request.steps:
+            slow = self._is_slow()
+            if slow or self._observation.steps == self._request.steps:
                 self._observation.stop()
                 self._models.stop()
-        elif number > self._request.steps + WARMUP_STEPS:
+                self._arrives_at = number + (1 if slow else WARMUP_STEPS)
+        elif number > self._arrives_at:
             self._gate.arrive(self._ready())
+
+    def _is_slow(self) -> bool:
+        """Whether enough steps are compared for a training whose steps take long. Ranks have to make the same ones."""
+        assert self._observation is not None
+        long = time.monotonic() > self._first_step_s + _LONG_S
+        return long and self._observation.steps >= _LEAST_STEPS and rank_and_world_size()[1] == 1
 
     def _ready(self) -> Ready:
         assert self._observation is not None
