@@ -29,7 +29,7 @@ from tb_dlprof_plugin.pages.plan_rows import (
     step_or_reason,
 )
 from tb_dlprof_plugin.pages.plan_split import Depth, ShardRow, StageRow, depth, gpus_needed, shard_rows, stage_rows
-from tb_dlprof_plugin.pages.quantities import ALLOCATOR_MEMORY, GPU_MEMORY, JOULES
+from tb_dlprof_plugin.pages.quantities import ALLOCATOR_MEMORY, GPU_MEMORY, JOULES, PEAK_RESERVED
 from tb_dlprof_plugin.planning.energy import NoEnergy, planned_energy
 from tb_dlprof_plugin.planning.memory.capacity import Capacity, capacity
 from tb_dlprof_plugin.planning.memory.plan import Bytes, MemoryPlan, MemoryPlanner, planner
@@ -241,8 +241,21 @@ def _page(
         stages=stage_rows(view, memory, request, max(request.gpus, _GPUS)) if tables else [],
         gpus_needed=gpus_needed(memory, request) if tables else None,
         deepest=depth(memory, request, plan.capacity) if tables else None,
-        assumptions=[*plan.assumptions, *_held_back(view, request, plan.capacity)],
+        assumptions=[
+            *plan.assumptions,
+            *_reserved_before(view, request, plan),
+            *_held_back(view, request, plan.capacity),
+        ],
     )
+
+
+def _reserved_before(view: ProfileView, request: PlanRequest, plan: MemoryPlan) -> list[str]:
+    """Why the Memory page has more reserved memory than the replay of the same step."""
+    recorded = PEAK_RESERVED.value(view, view.selection())
+    if recorded is None or recorded <= plan.peak_reserved.high or changes_of(view, request):
+        return []
+    kept = "its allocator kept memory of earlier steps, which the replay begins without"
+    return [f"The run had {byte_size(recorded)} reserved: {kept}."]
 
 
 def _held_back(view: ProfileView, request: PlanRequest, room: Capacity | None) -> list[str]:

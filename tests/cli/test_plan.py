@@ -100,3 +100,10 @@ def test_python_has_the_same_plan() -> None:
         json.loads(found.to_json())["peak_reserved_mb"]
         == plan("--batch-size", "16384", "--gpu", "A100 40GB")["peak_reserved_mb"]
     )
+
+
+def test_reserved_memory_of_earlier_steps_is_named_where_the_step_is_as_recorded() -> None:
+    gpt = MLP.parents[2] / "energy" / "recorded" / "gpt" / "fp32"
+    sentence = "The run had 14.0 GiB reserved"
+    assert sentence in "".join(plan(source=gpt)["assumptions"])
+    assert sentence not in "".join(plan("--batch-size", "64", source=gpt)["assumptions"])

@@ -35,7 +35,7 @@ export function LargestModules({ tree, top, device, direction, onSelect }: Large
       )}
       {elsewhere && (
         <>
-          . The largest of all modules without others in them is {link(elsewhere)}, {share(elsewhere)}
+          . Of innermost modules {link(elsewhere)} takes most, {share(elsewhere)}
         </>
       )}
       .
