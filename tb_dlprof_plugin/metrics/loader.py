@@ -23,7 +23,7 @@ from tb_dlprof_plugin.simulation.simulator import Simulation
 FEWEST, ENOUGH = 10, 30
 """Batches below which nothing is forecast, and from which on they are as many as the model's error was measured with
 (`lab/loader`)."""
-_WORTH = 0.03
+WORTH = 0.03
 """Of the step: fewer workers that cost less than this are preferred, as they take memory and cores."""
 _LONG_GAP = 3.0
 """A gap of so many times the median is no step: the profiler starts, an evaluation runs."""
@@ -204,7 +204,7 @@ def loader_forecast(view: ProfileView) -> LoaderForecast | None:
     unordered = None
     if workers and work.in_order:
         (unordered,) = steps_with(replace(work, in_order=False), (workers,), error)
-    return LoaderForecast(tuple(found), now, fewest_workers(found, _WORTH), unordered, _measured_step(view))
+    return LoaderForecast(tuple(found), now, fewest_workers(found, WORTH), unordered, _measured_step(view))
 
 
 @per_view
@@ -223,6 +223,43 @@ def slow_items(view: ProfileView) -> SlowItems | None:
     return SlowItems(
         count, samples, slow_ns / count / middle if count else 0.0, share, slowest if slowest >= 0 else None
     )
+
+
+@per_view
+def loader_pace_ns(view: ProfileView) -> float | None:
+    """Time in which the workers deliver a batch to a training that takes no time itself; None where it is not known, or
+    without workers."""
+    work, recording = loader_work(view), view.profile.facts.loading
+    if work is None or recording is None or not recording.workers:
+        return None
+    (step,) = steps_with(replace(work, train=np.zeros(1), train_cpu=np.zeros(1)), (recording.workers,))
+    return step.ns
+
+
+@per_view
+def step_without_slow_part(view: ProfileView) -> WorkersStep | None:
+    """The step with as many workers as now if the part that costs most cost nothing; of many tensors, if they were one.
+    None where it is not known, or where it is reading items as a whole."""
+    part, work, forecast = slow_part(view), loader_work(view), loader_forecast(view)
+    if part is None or work is None or forecast is None or part.kind == "items":
+        return None
+    batches, rows = view.profile.loader_batches, _measured(view.profile.loader_batches)
+    if part.kind == "tensors":
+        one = 1.0 / max(float(np.median(batches.tensors[rows])), 1.0)
+        changed = replace(work, put_cpu=work.put_cpu * one, unpickle=work.unpickle * one)
+    elif part.kind == "slow items":
+        usual = np.maximum(batches.slow_samples * batches.median_sample_ns, 0)
+        more = np.maximum(batches.slow_samples_ns - usual, 0)[rows].astype(float)
+        off = np.minimum(more, work.make_off)
+        changed = replace(work, make_off=work.make_off - off, make_cpu=np.maximum(work.make_cpu - (more - off), 0.0))
+    else:
+        found = {stage.stage: stage.ns for stage in stages(view)}
+        made = found["items"] + found["collate"]
+        whole = made + found.get("put", 0.0) + found.get("unpickle", 0.0)
+        left = max(1.0 - part.share * whole / made, 0.0)
+        changed = replace(work, make_off=work.make_off * left, make_cpu=work.make_cpu * left)
+    (step,) = steps_with(changed, (forecast.now.workers,))
+    return step
 
 
 def memory_of(view: ProfileView, workers: int) -> int | None:

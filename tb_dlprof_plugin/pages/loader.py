@@ -7,21 +7,21 @@ from typing import Annotated
 import msgspec
 import numpy as np
 
+from tb_dlprof_plugin.advice.loader_hints import loader_hints
 from tb_dlprof_plugin.metrics.loader import (
     ENOUGH,
+    LIMITS,
     LoaderForecast,
     Stage,
     loader_forecast,
     loader_recording,
     loader_work,
     memory_of,
-    slow_items,
-    slow_part,
     stages,
     waiting_share,
     why_unknown,
 )
-from tb_dlprof_plugin.model.formatting import byte_size, duration, share
+from tb_dlprof_plugin.model.formatting import duration, share
 from tb_dlprof_plugin.model.profile import WORKER_UNKNOWN
 from tb_dlprof_plugin.model.run_facts import LoaderRecording
 from tb_dlprof_plugin.pages.columns import Column, Definition
@@ -162,58 +162,6 @@ def loader_page(view: ProfileView, ref: RunRef, selection: Selection) -> LoaderP
     )
 
 
-def loader_hints(view: ProfileView) -> list[str]:
-    """What to change, in sentences; each only where what was measured says so."""
-    recording, forecast, part = loader_recording(view), loader_forecast(view), slow_part(view)
-    waits = waiting_share(view)
-    if recording is None or forecast is None or part is None or waits is None or waits < _SHOWS:
-        return []
-    hints = []
-    best, now = forecast.best, forecast.now
-    if best.workers > now.workers and best.ns < (1 - _SHOWS) * now.ns:
-        memory = memory_of(view, best.workers)
-        held = f" They hold about {byte_size(memory)}." if memory is not None else ""
-        hints.append(
-            f"Use {best.workers} workers: the step takes {duration(best.ns)} "
-            f"({duration(best.low_ns)} to {duration(best.high_ns)}) in place of {duration(now.ns)}.{held}"
-        )
-    elif best.workers <= now.workers:
-        hints.append("More workers do not help: make each batch cheaper.")
-    hints += [text for text in (_part_text(view), _order_text(forecast)) if text]
-    return hints
-
-
-_SHOWS = 0.05
-
-
-def _part_text(view: ProfileView) -> str:
-    part, slow = slow_part(view), slow_items(view)
-    assert part is not None
-    of = f"{share(100 * part.share, 0)} of the time of a batch"
-    if part.kind == "transform":
-        return f"The transform {part.name} takes {of}: make it cheaper, or apply it once and keep the result."
-    if part.kind == "collate":
-        return f"{part.name or 'collate_fn'} takes {of}: stack tensors of one size, or pad less."
-    if part.kind == "tensors":
-        tensors = _median(view.profile.loader_batches.tensors)
-        return f"Handing over {tensors} tensors takes {of}: pack them into few, such as one per data type."
-    if part.kind == "slow items" and slow is not None:
-        one_in = round(slow.samples / slow.count)
-        where = "" if slow.slowest is None else f", the slowest is {slow.slowest}"
-        return f"One item in {one_in} takes {slow.times:.0f} times as long as the others, and {of}{where}."
-    return f"Reading items takes {of}: read less, or from a faster disk, and prepare once what is the same each time."
-
-
-def _order_text(forecast: LoaderForecast) -> str:
-    later = forecast.unordered
-    if later is None or later.high_ns > forecast.now.low_ns or later.ns > (1 - _SHOWS) * forecast.now.ns:
-        return ""
-    return (
-        f"With in_order=False the step takes {duration(later.ns)} in place of {duration(forecast.now.ns)}: batches are "
-        "then given as they come, in another order."
-    )
-
-
 def _headline(
     view: ProfileView, recording: LoaderRecording | None, forecast: LoaderForecast | None, unknown: str
 ) -> str:
@@ -241,7 +189,7 @@ def _stages(view: ProfileView) -> list[LoaderStage]:
     makes = "worker" if any(one.stage == "put" for one in found) else "training process"
     waits = waiting_share(view) or 0.0
     loading = [one for one in found if one.stage != "train"]
-    slowest = max(loading, key=lambda one: one.ns / one.lanes, default=None) if waits >= _SHOWS else None
+    slowest = max(loading, key=lambda one: one.ns / one.lanes, default=None) if waits >= LIMITS else None
     return [
         LoaderStage(
             key=one.stage,
