@@ -111,7 +111,7 @@ def data_set(subject: Subject) -> Any:
 def loader_of(subject: Subject, workers: int) -> Any:
     """With so many workers; the same order of samples each time."""
     data = data_set(subject)
-    order = {} if isinstance(data, IterableDataset) else {"sampler": Shuffled()}
+    order: dict[str, Any] = {} if isinstance(data, IterableDataset) else {"sampler": Shuffled()}
     return torch.utils.data.DataLoader(data, batch_size=subject.batch, num_workers=workers, **order, **subject.loader)
 
 

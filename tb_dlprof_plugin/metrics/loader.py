@@ -148,8 +148,9 @@ def loader_work(view: ProfileView) -> LoaderWork | None:
     in_process = not recording.workers
     queued = np.maximum(batches.queued_ns[rows], 0).astype(float)
     made = (batches.items_ns + batches.collate_ns)[rows].astype(float)
-    # Threads of its own count where a dataset has some: those that serialise meanwhile are few.
-    own = (batches.items_cpu_ns + batches.collate_cpu_ns)[rows]
+    # A data set may decode in threads of its own; the one that serialises the batch before is none of them.
+    threads = (batches.process_cpu_ns - np.maximum(batches.put_cpu_ns, 0))[rows]
+    own = np.maximum((batches.items_cpu_ns + batches.collate_cpu_ns)[rows], 0 if in_process else threads)
     cpu = np.minimum(own.astype(float), made)
     train, train_cpu = _training(view)
     cores = float(recording.cores or view.profile.system.cpu_count or 1)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -497,7 +497,8 @@ class LoaderBatches:
     @classmethod
     def none(cls) -> LoaderBatches:
         """No batch was seen."""
-        return cls(*(np.zeros(0, dtype=np.int64) for _ in range(26)), np.zeros(0, dtype=np.bool_))
+        columns: dict[str, Any] = {name: np.zeros(0, dtype=np.int64) for name in cls.__dataclass_fields__}
+        return cls(**{**columns, "recorded": np.zeros(0, dtype=np.bool_)})
 
 
 IN_PROCESS, WORKER_UNKNOWN = -1, -2

@@ -271,7 +271,7 @@ class BatchMeter:
         if owner is None:
             return
         own = "__getitem__" in vars(owner)
-        original: Any = owner.__getitem__  # type: ignore[attr-defined]
+        original = getattr(owner, "__getitem__")  # noqa: B009 (typed as a generic class)
 
         @functools.wraps(original)
         def timed(dataset: Any, index: Any) -> Any:
@@ -286,7 +286,7 @@ class BatchMeter:
                 self._deep = False
 
         with contextlib.suppress(TypeError, AttributeError):
-            owner.__getitem__ = timed  # type: ignore[attr-defined]
+            setattr(owner, "__getitem__", timed)  # noqa: B010 (the same)
             self._restore_items = functools.partial(_put_back, owner, original if own else None)
 
     def _untime_items(self) -> None:

@@ -42,8 +42,8 @@ class TransformClock:
         for kind, name in self._kinds.items():
             with contextlib.suppress(AttributeError, TypeError):
                 own = "__call__" in vars(kind)
-                original = kind.__call__  # type: ignore[operator]
-                kind.__call__ = self._timed(name, original)  # type: ignore[operator]
+                original = getattr(kind, "__call__")  # noqa: B004, B009 (a method)
+                setattr(kind, "__call__", self._timed(name, original))  # noqa: B010 (a method)
                 self._undo.append(functools.partial(_put_back, kind, original if own else None))
         for steps, at, function in self._functions:
             if at < len(steps) and steps[at] is function:

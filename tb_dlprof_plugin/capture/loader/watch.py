@@ -184,9 +184,9 @@ class LoaderWatch:
         def unwrap() -> None:
             # Whoever replaced it later calls it on; it only calls the original then.
             if _BaseDataLoaderIter.__next__ is __next__:
-                _BaseDataLoaderIter.__next__ = original
+                setattr(_BaseDataLoaderIter, "__next__", original)  # noqa: B010 (a method)
 
-        _BaseDataLoaderIter.__next__ = __next__
+        setattr(_BaseDataLoaderIter, "__next__", __next__)  # noqa: B010 (a method)
         self._undo.append(unwrap)
         if _HOOK not in vars(_BaseDataLoaderIter):
             setattr(_BaseDataLoaderIter, _HOOK, _InitFunction(self))
