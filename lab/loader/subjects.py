@@ -147,10 +147,12 @@ SUBJECTS = (
     Subject("large", 1, 10, 8, options={"sleep_ms": 3, "size": 600_000}),
     Subject("stream", 1, 10, options={"kind": "stream", "sleep_ms": 8}),
     Subject("slow collate", 2, 10, options={"sleep_ms": 2}, loader={"collate_fn": add_up}),
+    Subject("large, pinned", 2, 10, 8, options={"sleep_ms": 3, "size": 600_000}, loader={"pin_memory": True}),
     Subject("whole batches", 2, 12, 8, True, {"kind": "whole", "sleep_ms": 5}),
     Subject("spread", 1, 6, 4, True, {"sleep_ms": 6, "spread": 0.8}),
     Subject("spread, without workers", 0, 12, 8, True, {"sleep_ms": 5, "spread": 0.5}),
     Subject("one in fifty", 2, 12, 8, True, {"sleep_ms": 3, "slow_in": 50, "slow_ms": 200}),
     Subject("computes little", 1, 25, 8, True, {"compute_ms": 2, "sleep_ms": 4}),
+    Subject("many, pinned", 2, 8, 4, True, {"sleep_ms": 5, "tensors": 40, "size": 5_000}, {"pin_memory": True}),
     Subject("dictionary", 1, 12, 4, True, {"sleep_ms": 6, "tensors": 30, "size": 2_000}),
 )

@@ -27,7 +27,7 @@ WORTH = 0.03
 """Of the step: fewer workers that cost less than this are preferred, as they take memory and cores."""
 _LONG_GAP = 3.0
 """A gap of so many times the median is no step: the profiler starts, an evaluation runs."""
-MODEL_ERROR, _FEW_ERROR = 0.08, 0.25
+MODEL_ERROR, _FEW_ERROR = 0.10, 0.25
 """Shares of the step by which the simulation may be off besides what the draws differ by: with `ENOUGH` batches, and
 with as few as `FEWEST`. By `lab/loader`."""
 _PUT_NS, _PUT_TENSOR_NS = 60_000, 60_000
@@ -50,7 +50,7 @@ class StageTime:
         ns: mean time of a batch.
         cpu_ns: of it on a CPU; None where that is not known.
         lanes: processes that work in it side by side.
-        per_second: batches that all of them deliver, if nothing else held them up.
+        per_second: batches that all of them deliver, if nothing else delayed them.
     """
 
     stage: Stage
@@ -298,7 +298,7 @@ class SlowPart:
     """The part of loading that costs most, and why.
 
     Attributes:
-        kind: a transform, ``collate_fn``, handing over many tensors, few slow items that hold up the others, or reading
+        kind: a transform, ``collate_fn``, handing over many tensors, few slow items that delay the others, or reading
             items as a whole.
         share: of the time of a batch in the loader.
         name: of the transform or the function; "" otherwise.

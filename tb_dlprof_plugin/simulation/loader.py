@@ -23,7 +23,7 @@ COUNTS = (*range(17), 20, 24, 28, 32)
 _BATCHES = 200
 """Of a simulation, besides those before the workers have worked for a while."""
 _DRAWS = 7
-"""Orders of batches, each drawn anew from those that were recorded."""
+"""Orders of batches, each drawn from those that were recorded."""
 _OFF, _ON = 0, 1
 
 
@@ -36,7 +36,7 @@ class LoaderWork:
         put_cpu, put_off: serialising it.
         unpickle: making tensors of its bytes.
         pin: copying it into pinned memory, in a thread of its own where ``pins``.
-        handover: from the worker to whoever receives it.
+        handover: from the worker to the thread that receives it.
         next_cpu: what else the training's thread does for a batch.
         train, train_cpu: the step without loading, and what all threads of its process compute in it.
         prefetch: batches under way per worker.
@@ -235,8 +235,8 @@ class _Simulation:
         self._receive()
 
     def _receive(self) -> None:
-        """Whoever receives takes the next batch that has arrived: the training's thread while it waits, or the other
-        that pins."""
+        """The next batch that has arrived is received: by the training's thread while it waits, or by the one that
+        pins."""
         if self._receiving or not self._arrived or not (self._asks or self._work.pins):
             return
         self._receiving = True

@@ -13,7 +13,7 @@ MS = 1e6
 
 
 def work(make_off: object = 40.0, make_cpu: float = 0.0, train: float = 10.0, **fields: object) -> LoaderWork:
-    """In ms; nothing is handed over and nobody else runs unless said otherwise."""
+    """In ms; handing over takes no time, and no other program runs, unless given."""
     off = np.atleast_1d(np.asarray(make_off, dtype=float)) * MS
     nothing = np.zeros(len(off))
     given = LoaderWork(

@@ -182,7 +182,7 @@ class LoaderWatch:
             return watch._next(original, iterator)
 
         def unwrap() -> None:
-            # Whoever replaced it later calls it on; it only calls the original then.
+            # A later replacement calls this one, which then calls the original alone.
             if _BaseDataLoaderIter.__next__ is __next__:
                 setattr(_BaseDataLoaderIter, "__next__", original)  # noqa: B010 (a method)
 
