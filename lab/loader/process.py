@@ -1,7 +1,10 @@
 """One training in a process of its own: recorded, or its step measured with some numbers of workers.
 
-python -m lab.loader.process record NUMBER DIRECTORY
-python -m lab.loader.process measure NUMBER WORKERS,...   (prints JSON: step in ms by workers)
+    python -m lab.loader.process record NUMBER DIRECTORY
+    python -m lab.loader.process measure NUMBER WORKERS,... ROUNDS
+
+The second prints the step in ms by the number of workers, as JSON. The samples and their order are the same each time,
+so the shortest of several rounds is the one that other programs disturbed least.
 """
 
 from __future__ import annotations
@@ -16,7 +19,6 @@ import torch
 from .subjects import SUBJECTS, Subject, loader_of
 
 _BATCHES = 130
-_ROUNDS = 2
 
 
 def train(model: Any, step_ms: float) -> None:
@@ -60,13 +62,13 @@ def measure(subject: Subject, workers: int) -> float:
 def main() -> None:
     """Of the command line."""
     torch.set_num_threads(1)
-    what, number, where = sys.argv[1:]
+    what, number, where, *more = sys.argv[1:]
     subject = SUBJECTS[int(number)]
     if what == "record":
         record(subject, where)
     else:
         counts = where.split(",")
-        rounds = [{count: measure(subject, int(count)) for count in counts} for _ in range(_ROUNDS)]
+        rounds = [{count: measure(subject, int(count)) for count in counts} for _ in range(int(more[0]))]
         print(json.dumps({count: min(one[count] for one in rounds) for count in counts}))
 
 
