@@ -25,6 +25,8 @@ FEWEST, ENOUGH = 10, 30
 (`lab/loader`)."""
 WORTH = 0.03
 """Of the step: fewer workers that cost less than this are preferred, as they take memory and cores."""
+_MOST_WORKERS = 8
+"""More are advised only up to twice the cores: as many were measured (`lab/loader`), and each takes memory."""
 _LONG_GAP = 3.0
 """A gap of so many times the median is no step: the profiler starts, an evaluation runs."""
 MODEL_ERROR, _FEW_ERROR = 0.10, 0.25
@@ -205,7 +207,9 @@ def loader_forecast(view: ProfileView) -> LoaderForecast | None:
     unordered = None
     if workers and work.in_order:
         (unordered,) = steps_with(replace(work, in_order=False), (workers,), error)
-    return LoaderForecast(tuple(found), now, fewest_workers(found, WORTH), unordered, _measured_step(view))
+    most = max(_MOST_WORKERS, 2 * work.cores, workers)
+    best = fewest_workers([one for one in (*found, now) if one.workers <= most], WORTH)
+    return LoaderForecast(tuple(found), now, best, unordered, _measured_step(view))
 
 
 @per_view
