@@ -9,6 +9,8 @@ from tb_dlprof_plugin.metrics.loader import (
     LoaderForecast,
     SlowPart,
     loader_forecast,
+    loader_recording,
+    loader_work,
     memory_of,
     slow_items,
     slow_part,
@@ -16,14 +18,17 @@ from tb_dlprof_plugin.metrics.loader import (
 )
 from tb_dlprof_plugin.model.formatting import byte_size, duration, share
 from tb_dlprof_plugin.profile_view import ProfileView
+from tb_dlprof_plugin.simulation.estimate import step_estimate
 
 
 def loader_hints(view: ProfileView) -> list[str]:
-    """All of them; none where the step does not wait for its loader, or where the workers' side is not known."""
+    """All of them; but for starts, none where the step does not wait for its loader, or its stages are not known."""
     forecast, part, waits = loader_forecast(view), slow_part(view), waiting_share(view)
-    if forecast is None or part is None or waits is None or waits < LIMITS:
-        return []
-    return [text for text in (workers_text(view, forecast), part_text(view, part), order_text(forecast)) if text]
+    found = []
+    if forecast is not None and part is not None and waits is not None and waits >= LIMITS:
+        found += [workers_text(view, forecast), part_text(view, part)]
+        found += [order_text(forecast), unpickle_text(view, forecast)]
+    return [text for text in (*found, start_text(view)) if text]
 
 
 def workers_text(view: ProfileView, forecast: LoaderForecast) -> str:
@@ -67,4 +72,36 @@ def order_text(forecast: LoaderForecast) -> str:
     return (
         f"With in_order=False the step takes {duration(later.ns)} in place of {duration(forecast.now.ns)}: batches are "
         "then given as they come, in another order."
+    )
+
+
+def unpickle_text(view: ProfileView, forecast: LoaderForecast) -> str:
+    """What a thread that pins takes off the training's; "" where that is little, or without a GPU."""
+    recording, work = loader_recording(view), loader_work(view)
+    if recording is None or work is None or not recording.workers or recording.pins or not view.profile.has_gpu:
+        return ""
+    unpickle_ns = float(work.unpickle.mean())
+    if unpickle_ns < LIMITS * forecast.now.ns:
+        return ""
+    return (
+        f"The training's thread takes {duration(unpickle_ns)} of each step to make tensors of what the workers send: "
+        "with pin_memory=True another thread does it."
+    )
+
+
+def start_text(view: ProfileView) -> str:
+    """What keeping the workers saves of an epoch; "" where that is little, or not known."""
+    recording, loader = loader_recording(view), view.profile.facts.dataloader
+    if recording is None or loader is None or loader.persistent_workers is not False:
+        return ""
+    first_ns, step_ns = recording.first_batch_ns, step_estimate(view, view.selection()).ns
+    if not recording.workers or not loader.batches or first_ns is None or step_ns <= 0:
+        return ""
+    part = first_ns / (first_ns + loader.batches * step_ns)
+    if part < LIMITS:
+        return ""
+    how = f" by {recording.start_method}" if recording.start_method else ""
+    return (
+        f"The first batch comes {duration(first_ns)} after the workers are started{how}, {share(100 * part, 0)} of an "
+        f"epoch of {loader.batches} batches: with persistent_workers=True they start once."
     )

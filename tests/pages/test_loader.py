@@ -9,6 +9,7 @@ import pytest
 from support.loader_batches import MS, batches, facts, with_loader
 
 from tb_dlprof_plugin.model.profile import WORKER_UNKNOWN
+from tb_dlprof_plugin.model.run_facts import DataLoaderFacts
 from tb_dlprof_plugin.pages.loader import LoaderPage, loader_page
 from tb_dlprof_plugin.store.run_ref import RunRef
 
@@ -57,6 +58,19 @@ def test_what_is_not_known_is_said_and_the_rest_stays(page: Callable[..., Loader
     none = page()
     assert none.headline == none.unknown
     assert "No batch of a DataLoader was measured" in none.unknown
+
+
+def test_workers_that_start_with_each_epoch_are_named_where_epochs_are_short(page: Callable[..., LoaderPage]) -> None:
+    def hints(**loader: Any) -> list[str]:
+        of = facts(workers=2, start_method="spawn")
+        of.dataloader = DataLoaderFacts(num_workers=2, **loader)
+        return page(batches(wait_ns=MS // 4, gap_ns=40 * MS), of).hints
+
+    # A step of 1 ms; the first batch takes 200.
+    (hint,) = hints(persistent_workers=False, batches=800)
+    assert "The first batch comes 200 ms after the workers are started by spawn, 20 % of an epoch of 800" in hint
+    assert hints(persistent_workers=False, batches=8000) == []
+    assert hints(persistent_workers=True, batches=800) == hints(persistent_workers=False) == []
 
 
 def test_few_batches_are_said_to_be_few(page: Callable[..., LoaderPage]) -> None:
