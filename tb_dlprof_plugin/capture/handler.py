@@ -140,6 +140,7 @@ class TraceHandler:
         # The settings are read now and the loader is not kept: if a loader with persistent workers lives until the
         # interpreter's exit, torch waits five seconds there for each worker.
         self._loader_facts = probe(lambda: dataloader_facts(given.dataloader))
+        self._loader_kind = type(given.dataloader)
         given.dataloader = None
         self._keep_trace = given.keep_trace and not remote
         wants = given.pytorch_views
@@ -188,6 +189,7 @@ class TraceHandler:
     def watch_loaders(self) -> None:
         """Measure the DataLoaders that the training iterates over, until `close`. Never raises."""
         LOADERS.install(self._user_of_loaders)
+        LOADERS.watch_foreign(self._loader_kind)
 
     def close(self) -> None:
         """Remove the hooks from model, optimizer and DataLoaders. Traces can still be handled."""

@@ -105,11 +105,11 @@ def why_unknown(view: ProfileView) -> str | None:
     recording = loader_recording(view)
     if recording is None:
         return (
-            "No batch of a DataLoader was measured: record with this version, and iterate over a torch DataLoader in "
-            "the profiled part."
+            "No batch of a DataLoader was measured: record with this version, and iterate over a torch DataLoader, or "
+            "pass another loader as dataloader=."
         )
     if recording.missing:
-        return f"{recording.missing} Make its iterator inside the profiled part, or run the script by tb-dlprof run."
+        return recording.missing
     count = len(_measured(view.profile.loader_batches))
     if count < FEWEST:
         return f"Only {count} batches were measured, and {FEWEST} are needed: record later or more steps."

@@ -6,6 +6,7 @@ import gc
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -111,6 +112,49 @@ def test_the_loader_with_most_batches_while_the_profiler_ran_is_the_training_s()
         assert rows.columns["recorded"] == [1, 1, 1]
     finally:
         watch.remove("test")
+
+
+def test_of_a_loader_of_another_package_the_wait_is_known(tmp_path: Path) -> None:
+    class Pipeline:
+        def __init__(self) -> None:
+            self.left = 12
+
+        def __iter__(self) -> Pipeline:
+            return self
+
+        def __next__(self) -> torch.Tensor:
+            if not self.left:
+                raise StopIteration
+            self.left -= 1
+            time.sleep(0.005)
+            return torch.ones(3)
+
+    before = dict(vars(Pipeline))
+    model, loader = torch.nn.Linear(3, 3), Pipeline()
+    with profile(tmp_path, model=model, dataloader=loader, schedule=(2, 1, 2, 1), wait=True, quiet=True) as prof:
+        for batch in loader:
+            model(batch).sum().backward()
+            prof.step()
+    assert dict(vars(Pipeline)) == before
+    (found,) = read_profiles(tmp_path)
+    table = found.profile.loader_batches
+    assert len(table) == 5
+    assert (table.wait_ns >= 5 * _MS).all()
+    assert "Pipeline is no iterator of torch's: of it the wait alone" in found.profile.facts.loading.missing
+
+
+def test_an_iterator_that_outlives_a_watch_belongs_to_no_later_one() -> None:
+    watch = LoaderWatch()
+    watch.install("first")
+    iterator = iter(DataLoader([1.0] * 20, batch_size=2))
+    next(iterator)
+    watch.remove("first")
+    watch.install("second")
+    try:
+        del iterator
+        assert watch.fill(RunFacts()) is None
+    finally:
+        watch.remove("second")
 
 
 def test_an_error_of_the_data_set_is_the_user_s_own() -> None:

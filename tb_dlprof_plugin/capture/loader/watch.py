@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch.utils.data import IterableDataset
+from torch.utils.data import DataLoader, IterableDataset
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from tb_dlprof_plugin.capture.analysis_job import BatchRows
@@ -41,7 +41,11 @@ MOST_BATCHES = 400
 _MOST_ITERATORS = 64
 _MOST_TRANSFORMS = 64
 _HOOK = "_worker_init_fn"
-STARTED_BEFORE = "The workers were started before the recording could measure them."
+STARTED_BEFORE = (
+    "The workers were started before the recording could measure them: make the iterator inside the profiled part, or "
+    "run the script by tb-dlprof run."
+)
+FOREIGN = "{} is no iterator of torch's: of it the wait alone is known."
 NOT_MEASURED = "The workers did not take the measuring function."
 
 
@@ -75,6 +79,7 @@ class _Iteration:
 
     key: tuple[int, int]
     loader: str = ""
+    is_foreign: bool = False
     facts: DataLoaderFacts | None = None
     recording: LoaderRecording = field(default_factory=LoaderRecording)
     made_ns: int = 0
@@ -122,7 +127,8 @@ class LoaderWatch:
         self._folder = ""
         self._iterations: weakref.WeakKeyDictionary[Any, _Iteration] = weakref.WeakKeyDictionary()
         self._ended: deque[_Iteration] = deque(maxlen=_MOST_ITERATORS)
-        self._undo: list[Callable[[], None]] = []
+        self._undo: list[Callable[[], object]] = []
+        self._foreign: set[type] = set()
         self._inside = threading.local()
         self._number = 0
 
@@ -133,6 +139,14 @@ class LoaderWatch:
         if not self._users:
             probe(self._wrap)
         self._users.add(id(user))
+
+    def watch_foreign(self, kind: type) -> None:
+        """Measure the waits for a loader of a class that makes no iterators of torch; call after `install`.
+
+        Never raises. An iterator whose class takes no attributes, such as a generator, stays unknown.
+        """
+        if self._users and not issubclass(kind, DataLoader) and hasattr(kind, "__iter__"):
+            probe(lambda: self._wrap_foreign_iter(kind))
 
     def remove(self, user: object) -> None:
         """Never raises; does nothing for one that has not installed."""
@@ -213,6 +227,51 @@ class LoaderWatch:
                 _after(iteration, iterator, before, asked_ns, returned_ns, cpu_ns)
         return batch
 
+    def _wrap_foreign_iter(self, kind: Any) -> None:
+        own, original, watch = "__iter__" in vars(kind), kind.__iter__, self
+
+        @functools.wraps(original)
+        def __iter__(loader: Any) -> Any:
+            iterator = original(loader)
+            probe(lambda: watch._wrap_foreign_next(type(iterator)))
+            return iterator
+
+        kind.__iter__ = __iter__
+        self._undo.append(lambda: setattr(kind, "__iter__", original) if own else delattr(kind, "__iter__"))
+
+    def _wrap_foreign_next(self, kind: Any) -> None:
+        if not self._users or kind in self._foreign or issubclass(kind, _BaseDataLoaderIter):
+            return
+        own, original, watch = "__next__" in vars(kind), kind.__next__, self
+
+        @functools.wraps(original)
+        def __next__(iterator: Any) -> Any:
+            asked_ns, on_cpu = time.perf_counter_ns(), time.thread_time_ns()
+            batch = original(iterator)
+            with contextlib.suppress(Exception):
+                if watch._users:
+                    watch._foreign_batch(iterator, asked_ns, time.perf_counter_ns(), time.thread_time_ns() - on_cpu)
+            return batch
+
+        kind.__next__ = __next__
+        self._foreign.add(kind)
+        self._undo.append(lambda: setattr(kind, "__next__", original) if own else delattr(kind, "__next__"))
+
+    def _foreign_batch(self, iterator: Any, asked_ns: int, returned_ns: int, cpu_ns: int) -> None:
+        iteration = self._iterations.get(iterator)
+        if iteration is None:
+            kind = type(iterator)
+            name = f"{kind.__module__.partition('.')[0]}.{kind.__name__}"
+            recording = LoaderRecording(missing=FOREIGN.format(name))
+            iteration = _Iteration(key=(id(kind), 0), loader=name, is_foreign=True, recording=recording)
+            self._iterations[iterator] = iteration
+            weakref.finalize(iterator, self._gone, iteration, self._pid).atexit = False
+        gap = (asked_ns - iteration.returned_ns, -1) if iteration.returned_ns else (-1, -1)
+        iteration.count += 1
+        recorded = bool(torch.autograd._profiler_enabled())
+        iteration.asked.append(_Asked(-1, asked_ns, returned_ns - asked_ns, cpu_ns, -1, *gap, recorded))
+        iteration.returned_ns = time.perf_counter_ns()
+
     def _first_seen(self, iterator: Any) -> _Iteration:
         """Of an iterator whose workers, if it has some, run already."""
         iteration = self._new(iterator)
@@ -247,7 +306,9 @@ class LoaderWatch:
     def _gone(self, iteration: _Iteration, pid: int) -> None:
         if pid == os.getpid():
             probe(iteration.end)
-            self._ended.append(iteration)
+            # An iterator may outlive the watch, and belongs to none that begins later.
+            if iteration.asked:
+                self._ended.append(iteration)
 
     def started(self, iterator: Any, function: Any) -> Any:
         """An iterator is about to start its workers; returns the function that they begin with."""
@@ -277,6 +338,8 @@ class LoaderWatch:
         chosen = max(
             by_loader.values(),
             key=lambda group: (
+                # A loader of another package may have one of torch's inside.
+                not group[0].is_foreign,
                 sum(row.recorded for one in group for row in one.asked),
                 sum(one.count for one in group),
             ),
@@ -285,6 +348,7 @@ class LoaderWatch:
 
     def _stop(self) -> None:
         undo, self._undo = self._undo, []
+        self._foreign.clear()
         for one in reversed(undo):
             probe(one)
         if self._pid != os.getpid():
@@ -292,6 +356,7 @@ class LoaderWatch:
         for iterator, iteration in list(self._iterations.items()):
             probe(lambda iterator=iterator: _unhook(iterator))  # type: ignore[misc]
             iteration.end()
+            iteration.asked.clear()
         self._iterations.clear()
         self._ended.clear()
         folder, self._folder = self._folder, ""
@@ -304,6 +369,7 @@ class LoaderWatch:
         self._users.clear()
         self._iterations, self._ended = weakref.WeakKeyDictionary(), deque(maxlen=_MOST_ITERATORS)
         undo, self._undo = self._undo, []
+        self._foreign.clear()
         for one in reversed(undo):
             probe(one)
 
