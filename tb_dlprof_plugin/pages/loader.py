@@ -37,8 +37,8 @@ _STAGES: dict[Stage, str] = {
     "train": "Train",
 }
 _WHERE: dict[Stage, str] = {"unpickle": "training process", "pin": "thread that pins", "train": "training process"}
-_MOST_SHOWN = 16
-"""Workers up to which each number is a row; above, only the one that is advised and the recorded one."""
+_FAR_OFF = 0.25
+"""Share of the measured step by which the simulated one may be off with the recorded number of workers."""
 
 
 class LoaderStage(msgspec.Struct, frozen=True):
@@ -179,6 +179,11 @@ def _headline(
         text += (
             f" With {best.workers} the step takes {duration(best.ns)} ({duration(best.low_ns)} to "
             f"{duration(best.high_ns)}) in place of {duration(forecast.now.ns)}."
+        )
+    if forecast.measured_ns is not None and abs(forecast.now.ns / forecast.measured_ns - 1) > _FAR_OFF:
+        text += (
+            f" As recorded it took {duration(forecast.measured_ns)}, so that the simulation does not describe this "
+            "loader well."
         )
     measured = int((view.profile.loader_batches.worker != WORKER_UNKNOWN).sum())
     return f"{text} From {measured} batches: the interval is wide." if measured < ENOUGH else text

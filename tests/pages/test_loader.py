@@ -73,5 +73,11 @@ def test_workers_that_start_with_each_epoch_are_named_where_epochs_are_short(pag
     assert hints(persistent_workers=True, batches=800) == hints(persistent_workers=False) == []
 
 
+def test_a_simulation_that_does_not_give_the_recorded_step_is_doubted(page: Callable[..., LoaderPage]) -> None:
+    found = page(batches(wait_ns=60 * MS), facts())
+    assert "As recorded it took 70.0 ms, so that the simulation does not describe this loader well." in found.headline
+    assert "describe" not in page(batches(), facts()).headline
+
+
 def test_few_batches_are_said_to_be_few(page: Callable[..., LoaderPage]) -> None:
     assert "From 20 batches: the interval is wide." in page(batches(20), facts()).headline
