@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
+from support.loader_batches import batches, facts, with_loader
 
 from tb_dlprof_plugin.metrics.loader import LoaderForecast
 from tb_dlprof_plugin.simulation.loader import WorkersStep
+from tb_dlprof_plugin.trial.inside.remedies import make
 from tb_dlprof_plugin.trial.loading import Loading, workers_needed
 
 
@@ -41,3 +46,17 @@ def test_a_recording_with_today_s_workers_counts_more_than_the_waits() -> None:
     assert workers_needed(waits, 16, recorded=recorded) == (8, 75.0)
     other = LoaderForecast(steps, steps[1], steps[-1], None, None)
     assert workers_needed(waits, 16, recorded=other) == workers_needed(waits, 16)
+
+
+def test_each_number_of_workers_has_its_own_forecast_by_a_recording(new_trace: Callable[..., Any]) -> None:
+    trace = new_trace()
+    trace.step(0, 0, 1000)
+    trace.op("aten::mm", 10, 500)
+    view = trace.view()
+    recorded = with_loader(view, batches(), facts())
+    one, two, four = (make(f"loader_workers_{count}") for count in (1, 2, 4))
+    assert one.forecast(recorded) == pytest.approx(0)
+    # A batch takes 31.1 ms in one worker, a step 10.7 at least.
+    assert two.forecast(recorded) == pytest.approx(50, abs=2)
+    assert four.forecast(recorded) == pytest.approx(66, abs=2)
+    assert two.forecast(view) is None
