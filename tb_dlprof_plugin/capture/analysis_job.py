@@ -50,6 +50,12 @@ class AfterPart(msgspec.Struct):
     energy_missing: str | None = None
 
 
+class BatchRows(msgspec.Struct):
+    """The columns of `model.profile.LoaderBatches` by name; times are Unix times."""
+
+    columns: dict[str, list[int]]
+
+
 class AnalysisJob(msgspec.Struct):
     """One trace to analyse. All paths are absolute; the event directory may be an address."""
 
@@ -75,6 +81,8 @@ class AnalysisJob(msgspec.Struct):
     """The run's directory as the user types it: a line about the profile is printed. "" prints none."""
     compiled_graphs: tuple[CompiledGraph, ...] = ()
     """What torch.compile made in the training process."""
+    batches: BatchRows | None = None
+    """What the training's DataLoader gave it."""
     lock_fd: int | None = None
     """An inherited file, locked during the analysis: one training process has one analysis running at a time."""
 

@@ -30,6 +30,7 @@ from tb_dlprof_plugin.capture.analysis_job import (
     SPOOL,
     AfterPart,
     AnalysisJob,
+    BatchRows,
     LightTrace,
     remove_job_folder,
 )
@@ -38,7 +39,7 @@ from tb_dlprof_plugin.model import addresses
 from tb_dlprof_plugin.model.whole_file import whole_file
 
 if TYPE_CHECKING:
-    from tb_dlprof_plugin.model.profile import Profile
+    from tb_dlprof_plugin.model.profile import LoaderBatches, Profile
 
 _GZIP_LEVEL = 6
 _NICENESS = 10
@@ -121,6 +122,8 @@ def analyze(job: AnalysisJob) -> Profile:
     # The name that the trace will have, not the one it has while it waits to be compressed.
     source = dataclasses.replace(profile.source, trace_file=job.trace_file)
     profile = dataclasses.replace(profile, source=source, facts=facts)
+    if job.batches is not None:
+        profile = dataclasses.replace(profile, loader_batches=batches_of(job.batches, profile.base_time_unix_ns))
     if job.light is not None:
         profile = add_light_window(profile, job.light)
     if addresses.is_remote(job.event_directory):
@@ -128,6 +131,18 @@ def analyze(job: AnalysisJob) -> Profile:
     else:
         write_run(Path(job.event_directory), profile)
     return profile
+
+
+def batches_of(rows: BatchRows, base_unix_ns: int) -> LoaderBatches:
+    """The table of the batches that a DataLoader gave, in times of the profile."""
+    import numpy as np
+
+    from tb_dlprof_plugin.model.profile import LoaderBatches
+
+    columns = {name: np.array(column, dtype=np.int64) for name, column in rows.columns.items()}
+    for name in ("begin_ns", "asked_ns"):
+        columns[name] -= base_unix_ns
+    return LoaderBatches(**{**columns, "recorded": columns["recorded"].astype(np.bool_)})  # type: ignore[arg-type]
 
 
 def add_light_window(profile: Profile, light: LightTrace) -> Profile:

@@ -35,6 +35,7 @@ from tb_dlprof_plugin.capture.facts.identity import (
 from tb_dlprof_plugin.capture.facts.loader import dataloader_facts
 from tb_dlprof_plugin.capture.facts.machine import system_of_training
 from tb_dlprof_plugin.capture.facts.optimizer import OptimizerWatch
+from tb_dlprof_plugin.capture.loader.watch import LOADERS
 from tb_dlprof_plugin.capture.modules import ModuleRanges
 from tb_dlprof_plugin.capture.process_pool import EXIT_WAIT_S, AnalysisProcess, reap, start_analysis, wait_for_analysis
 from tb_dlprof_plugin.capture.record_options import NAMES, RecordOptions
@@ -129,6 +130,7 @@ class TraceHandler:
         self.watch = OptimizerWatch()
         self.garbage = GarbageWatch()
         self.peaks = PeakMemory()
+        self._user_of_loaders = object()
         self.outside = OutsideSteps(self._folder)
         self.goes_on: Callable[[TraceHandler, Any], bool] = follow
         """Whether steps after a recording by this profiler are going to be measured."""
@@ -138,6 +140,7 @@ class TraceHandler:
         # The settings are read now and the loader is not kept: if a loader with persistent workers lives until the
         # interpreter's exit, torch waits five seconds there for each worker.
         self._loader_facts = probe(lambda: dataloader_facts(given.dataloader))
+        self._loader_kind = type(given.dataloader)
         given.dataloader = None
         self._keep_trace = given.keep_trace and not remote
         wants = given.pytorch_views
@@ -178,12 +181,19 @@ class TraceHandler:
             probe(ranges.install)
         probe(watch.install)
         probe(garbage.install)
-        self._finalizer = weakref.finalize(self, _stop_watching, ranges, watch, garbage)
+        self.watch_loaders()
+        self._finalizer = weakref.finalize(self, _stop_watching, ranges, watch, garbage, self._user_of_loaders)
         self._finalizer.atexit = False
         return self
 
+    def watch_loaders(self) -> None:
+        """Measure the DataLoaders that the training iterates over, until `close`. Never raises."""
+        LOADERS.install(self._user_of_loaders)
+        LOADERS.watch_foreign(self._loader_kind)
+
     def close(self) -> None:
-        """Remove the hooks from model and optimizer. Traces can still be handled."""
+        """Remove the hooks from model, optimizer and DataLoaders. Traces can still be handled."""
+        LOADERS.remove(self._user_of_loaders)
         if self._finalizer is not None:
             self._finalizer()
 
@@ -239,6 +249,7 @@ class TraceHandler:
         self.watch.new_cycle()
         self.garbage.new_cycle()
         self.peaks.forget()
+        LOADERS.new_cycle()
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait for this handler's running analyses, ``timeout`` seconds at most; whether all profiles were written."""
@@ -282,6 +293,7 @@ class TraceHandler:
             light=light,
             compiled_graphs=tuple(PROVENANCE.graphs.values()),
         )
+        job.batches = probe(lambda: LOADERS.fill(job.facts))
         # Of several recordings the first: the others are in the same directory.
         if self.announces and rank == 0 and self._announcing is None:
             job.announce_as = probe(self._as_typed) or ""
@@ -353,8 +365,9 @@ def make_ranges(model: Any, on_outermost: Callable[[], None] | None = None) -> M
         return None
 
 
-def _stop_watching(ranges: ModuleRanges | None, watch: OptimizerWatch, garbage: GarbageWatch) -> None:
+def _stop_watching(ranges: ModuleRanges | None, watch: OptimizerWatch, garbage: GarbageWatch, user: object) -> None:
     if ranges is not None:
         probe(ranges.remove)
     probe(watch.remove)
     probe(garbage.remove)
+    LOADERS.remove(user)

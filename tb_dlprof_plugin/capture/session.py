@@ -195,6 +195,7 @@ class ProfileSession:
         if not self._turn.is_free:
             self._fail("another profiler is already running in this process; leave its block first")
             return
+        self.handler.watch_loaders()
         options = {name: value for name, value in self._options.items() if value is not None}
         self.profiler = torch.profiler.profile(schedule=self._action, on_trace_ready=self._on_trace, **options)
         since = 0 if self._action(0) is ProfilerAction.NONE else -1
@@ -392,6 +393,7 @@ class ProfileSession:
         if not self._failed:
             self._turn.leave()
             return
+        self.handler.close()
         self.handler.complete()
         probe(self.handler.outside.drop)
         with contextlib.suppress(Exception):

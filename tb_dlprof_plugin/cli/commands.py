@@ -106,6 +106,13 @@ _ALL = (
     Command("kernels", "kernels:kernels", "List kernels, copies and sets by time.", page="kernels"),
     Command("launches", "launches:launches", "Show whether the CPU or the GPU sets the pace.", page="launches"),
     Command(
+        "loader",
+        "loader:loader",
+        "Show what limits the DataLoader and how many workers it needs.",
+        page="loader",
+        prints="the step with each number of workers",
+    ),
+    Command(
         "timeline",
         "timeline:timeline",
         "Show one iteration: its parts and what takes longest.",
@@ -220,8 +227,8 @@ COMMANDS = {command.name: command for command in _ALL}
 GROUPS = {
     "Record": ("run", "try", "import"),
     "Look": (
-        "view", "summary", "advise", "modules", "op-types", "ops", "kernels", "launches", "timeline", "tensor-cores",
-        "roofline", "compiled", "memory", "energy", "tried", "info", "mcp",
+        "view", "summary", "advise", "modules", "op-types", "ops", "kernels", "launches", "loader", "timeline",
+        "tensor-cores", "roofline", "compiled", "memory", "energy", "tried", "info", "mcp",
     ),
     "Compare": ("compare", "runs", "sweep", "power"),
     "Plan": ("predict", "plan"),

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -435,6 +435,77 @@ class Communications:
 
 
 @dataclass(frozen=True, slots=True)
+class LoaderBatches:
+    """Batches that a DataLoader gave to the training, in their order: the last ones before the recording ended.
+
+    Times count from `Profile.base_time_unix_ns`; -1 stands for "not known" elsewhere.
+
+    Attributes:
+        worker: number of the worker process, `IN_PROCESS` for the training's own, `WORKER_UNKNOWN` where the workers'
+            side was not measured: then all columns before ``asked_ns`` are unknown, and ``begin_ns`` is ``asked_ns``.
+        begin_ns: when its first item was asked for.
+        items_ns, items_cpu_ns: reading its items, on the wall clock and on the CPU of that thread.
+        collate_ns, collate_cpu_ns: the same of ``collate_fn``.
+        process_cpu_ns: CPU time of all threads of the worker in both.
+        queued_ns: of both, ready to run while no core was free.
+        put_ns, put_cpu_ns: serialising it, with copies into shared memory.
+        bytes, tensors, samples: of the batch.
+        median_sample_ns: of its items.
+        slow_samples, slow_samples_ns: items that took four times that and more, and their time.
+        slowest_sample: index in the dataset.
+        asked_ns: when the training asked for it.
+        wait_ns, wait_cpu_ns: until the training had it, and of that on the CPU of its thread.
+        ready: batches that were there when it asked.
+        handover_ns: from its being serialised until its bytes were received, where the receiver waited for it.
+        unpickle_ns: making tensors of these bytes.
+        pin_ns: copying it into pinned memory.
+        gap_ns, gap_cpu_ns: from the batch before to this one's being asked for; CPU time of the whole process in it.
+        recorded: whether the profiler ran.
+    """
+
+    worker: Annotated[Ints, Between(-2, 2**20), SIGNED]
+    begin_ns: Annotated[Times, DELTAS]
+    items_ns: Annotated[Ints, BYTES_OR_NONE, PLUS_ONE]
+    items_cpu_ns: Annotated[Ints, BYTES_OR_NONE, PLUS_ONE]
+    collate_ns: Annotated[Ints, BYTES_OR_NONE, PLUS_ONE]
+    collate_cpu_ns: Annotated[Ints, BYTES_OR_NONE, PLUS_ONE]
+    process_cpu_ns: Annotated[Ints, BYTES_OR_NONE, PLUS_ONE]
+    queued_ns: Annotated[Ints, BYTES_OR_NONE, PLUS_ONE]
+    put_ns: Annotated[Ints, BYTES_OR_NONE, PLUS_ONE]
+    put_cpu_ns: Annotated[Ints, BYTES_OR_NONE, PLUS_ONE]
+    bytes: Annotated[Ints, BYTES_OR_NONE, PLUS_ONE]
+    tensors: Annotated[Ints, COUNT_OR_NONE, PLUS_ONE]
+    samples: Annotated[Ints, COUNT_OR_NONE, PLUS_ONE]
+    median_sample_ns: Annotated[Ints, BYTES_OR_NONE, PLUS_ONE]
+    slow_samples: Annotated[Ints, COUNT_OR_NONE, PLUS_ONE]
+    slow_samples_ns: Annotated[Ints, BYTES_OR_NONE, PLUS_ONE]
+    slowest_sample: Annotated[Ints, COUNT_OR_NONE, PLUS_ONE]
+    asked_ns: Annotated[Times, DELTAS]
+    wait_ns: Durations
+    wait_cpu_ns: Durations
+    ready: Annotated[Ints, COUNT_OR_NONE, PLUS_ONE]
+    handover_ns: Annotated[Ints, BYTES_OR_NONE, PLUS_ONE]
+    unpickle_ns: Annotated[Ints, BYTES_OR_NONE, PLUS_ONE]
+    pin_ns: Annotated[Ints, BYTES_OR_NONE, PLUS_ONE]
+    gap_ns: Annotated[Ints, BYTES_OR_NONE, PLUS_ONE]
+    gap_cpu_ns: Annotated[Ints, BYTES_OR_NONE, PLUS_ONE]
+    recorded: Flags
+
+    def __len__(self) -> int:
+        return len(self.asked_ns)
+
+    @classmethod
+    def none(cls) -> LoaderBatches:
+        """No batch was seen."""
+        columns: dict[str, Any] = {name: np.zeros(0, dtype=np.int64) for name in cls.__dataclass_fields__}
+        return cls(**{**columns, "recorded": np.zeros(0, dtype=np.bool_)})
+
+
+IN_PROCESS, WORKER_UNKNOWN = -1, -2
+"""`LoaderBatches.worker` of a batch that the training process made itself, and of one whose maker was not seen."""
+
+
+@dataclass(frozen=True, slots=True)
 class LightCalls:
     """CUDA calls of the light window in order of start; ``call`` is the row in `Calls` of the same call in the full
     recording, -1 where unknown; ``name`` indexes `Profile.strings`."""
@@ -561,6 +632,7 @@ class Profile:
     kernel_counters: Annotated[KernelCounters, FieldNumber(31)] = field(default_factory=KernelCounters.none)
     trial: Annotated[TrialResult | None, FieldNumber(50), STORED_TRIAL] = None
     compiled_kernels: Annotated[CompiledKernels, FieldNumber(32)] = field(default_factory=CompiledKernels.none)
+    loader_batches: Annotated[LoaderBatches, FieldNumber(60)] = field(default_factory=LoaderBatches.none)
 
     def shapes_of(self, op: int) -> InputShapes:
         """Shapes of the inputs of a row of `ops`; () where not recorded."""

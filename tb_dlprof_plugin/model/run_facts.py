@@ -61,6 +61,44 @@ class DataLoaderFacts(msgspec.Struct):
     batches: int | None = None
 
 
+class TransformTime(msgspec.Struct):
+    """Calls of the transforms of a class, without the time of transforms inside of them."""
+
+    name: str
+    calls: int
+    wall_ns: int
+    cpu_ns: int
+
+
+class LoaderRecording(msgspec.Struct):
+    """How the batches of `model.profile.LoaderBatches` came about.
+
+    ``loader`` is the class of the iterator. ``missing`` says why it is not known how workers spent their time, "" where
+    it is. ``start_method`` is multiprocessing's. ``first_batch_ns`` went from making the first iterator to its first
+    batch, ``ready_ns`` (the median) until a worker was ready to make batches. ``worker_memory_bytes`` is what each
+    worker held for itself alone. ``cores`` counts those that the process may use, by affinity and cgroup.
+    ``transforms`` are of ``transform_samples`` samples. ``whole_batches``: the dataset has ``__getitems__``; ``pins``:
+    a thread copies batches into pinned memory.
+    """
+
+    loader: str = ""
+    workers: int | None = None
+    prefetch_factor: int | None = None
+    in_order: bool | None = None
+    missing: str = ""
+    start_method: str | None = None
+    first_batch_ns: int | None = None
+    ready_ns: int | None = None
+    worker_memory_bytes: list[int] = []
+    cores: float | None = None
+    transforms: list[TransformTime] = []
+    transform_samples: int | None = None
+    iterable: bool | None = None
+    whole_batches: bool | None = None
+    collate: str | None = None
+    pins: bool | None = None
+
+
 class DdpFacts(msgspec.Struct):
     """Settings of DistributedDataParallel; ``comm_hook`` names the registered communication hook."""
 
@@ -228,6 +266,8 @@ class RunFacts(msgspec.Struct):
     stepped in the recorded steps, ``unstepped_gradient_bytes`` the size of these gradients, and
     ``unstepped_gradient_modules`` names the outermost modules that have no other gradients, at most 64.
 
+    ``loading`` is how the batches of the training came about; None where no DataLoader was seen.
+
     ``slow_switches`` are debugging settings of the process that cost time: variables of the environment as
     ``NAME=value``, and Python tracers. Of the GPU with the highest peak, ``steady_memory_bytes`` is what tensors held
     when the cycle ended, between two steps, and ``available_memory_bytes`` the most that this process could have held:
@@ -312,3 +352,4 @@ class RunFacts(msgspec.Struct):
     graph_breaks: list[GraphBreak] = []
     cudagraph_skips: list[CudagraphSkip] = []
     compile_calls: list[CompileCall] = []
+    loading: Annotated[LoaderRecording | None, FieldNumber(220)] = None

@@ -231,6 +231,9 @@ DEFINITIONS: dict[str, str] = {
     "supportedPrecisions": "Precisions that the Tensor Cores of this GPU compute in, by its compute capability.",
     "gpuName": "The GPU as its driver names it.",
     "perSample": "Time of the base for one sample over that of the candidate: above 1, the candidate is faster.",
+    "loaderInterval": (
+        "Of the simulated step: what other draws of the recorded batches give, widened by the error of the simulation."
+    ),
     "energyShare": "Share of the measured energy of a step.",
     "energyPart": (
         "Estimated from kind, time and FLOPs of each kernel, then scaled so that all parts are what the counter "

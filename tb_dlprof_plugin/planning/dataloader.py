@@ -2,14 +2,16 @@
 
 Worker processes load in parallel with the training. A step that waits for them takes as long as they need for a batch,
 and no other precision changes that: what the step saves is spent waiting. Where the GPU is busy meanwhile the wait
-costs nothing now, and what the workers can deliver at most is not known. A DataLoader without worker processes works in
-the training thread; that time is work and does not change.
+costs nothing now, and what the workers can deliver at most does not show in the trace: where the hook measured the
+batches, a simulation says it. A DataLoader without worker processes works in the training thread; that time is work and
+does not change.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tb_dlprof_plugin.metrics.loader import loader_pace_ns
 from tb_dlprof_plugin.model.intervals import Intervals, covered, union_of
 from tb_dlprof_plugin.model.profile import CallKind
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
@@ -28,8 +30,10 @@ class Loading:
 
     Attributes:
         waits: disjoint intervals (ns).
-        least_step_ns: least time of the workers for a batch, if the GPU waits for them too; else 0.
-        hidden: whether steps wait for the workers while the GPU is busy: then they may be the next limit.
+        least_step_ns: least time of the workers for a batch, where the GPU waits for them too or the hook measured
+            them; else 0.
+        hidden: whether steps wait for the workers while the GPU is busy, and what they can deliver is not known: then
+            they may be the next limit.
     """
 
     waits: Intervals
@@ -52,4 +56,7 @@ def loading(view: ProfileView, selection: Selection) -> Loading:
     idle = float((stop - start - covered(busy, start, stop)).sum())
     if idle >= _WAITS * recorded_ns:
         return Loading(waits, step_estimate(view, selection).ns, hidden=False)
+    pace = loader_pace_ns(view)
+    if pace is not None:
+        return Loading(waits, min(pace, step_estimate(view, selection).ns), hidden=False)
     return Loading(waits, 0.0, hidden=everywhere >= _WAITS * recorded_ns)

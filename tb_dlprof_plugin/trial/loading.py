@@ -1,17 +1,22 @@
-"""How many DataLoader workers a training needs, by the times of its own loader."""
+"""How many DataLoader workers a training needs: simulated, from a recording of its batches or from its waits alone."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
+from tb_dlprof_plugin.metrics.loader import WORTH, LoaderForecast
+from tb_dlprof_plugin.simulation.loader import LoaderWork, WorkersStep, fewest_workers, steps_with
+
 WORKERS = (1, 2, 4, 8)
 _WORTH = 0.03
 """Share of the step that waiting has to be, before workers can gain."""
-_ENOUGH = 0.9
-"""Share of the step without waiting in which the workers should have a batch ready."""
 _BUSY = 0.5
 """Share of the loading on a CPU from which on each worker needs one for itself."""
+_HANDOVER_NS = 100_000
+"""Of a batch, in the worker, on the way and in the training each: about what one tensor takes (`metrics.loader`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,30 +36,53 @@ class Loading:
     step_s: float
 
 
-def workers_needed(loading: Loading, cpu_count: int, counts: Sequence[int] = WORKERS) -> tuple[int, float] | None:
-    """The fewest workers with which no step waits, or as many as there are CPUs for, and the percent of the step that
+def workers_needed(
+    loading: Loading, cpu_count: int, counts: Sequence[int] = WORKERS, recorded: LoaderForecast | None = None
+) -> tuple[int, float] | None:
+    """The fewest workers with which the step is as short as with any of these numbers, and the percent of the step that
     they save; None where the steps do not wait, or no number of workers is better than today's.
-
-    Workers deliver a batch each ``work / workers`` seconds. The work of a batch is the wait where there are no workers;
-    where there are some, and the steps wait for them, it is a step for each of them.
 
     Args:
         loading: of today's loader.
         cpu_count: CPUs that the training may use.
         counts: numbers of workers that may be chosen.
+        recorded: of an earlier recording of this training; it counts where it has today's number of workers.
     """
-    rest_s = loading.step_s - loading.wait_s
     if loading.step_s <= 0 or loading.wait_s < _WORTH * loading.step_s:
         return None
-    work_s = loading.wait_s if not loading.workers else loading.step_s * loading.workers
+    if recorded is not None and recorded.now.workers == loading.workers:
+        steps, now_ns = {one.workers: one for one in recorded.steps}, recorded.now.ns
+    else:
+        steps = {one.workers: one for one in steps_with(_work(loading, cpu_count), counts)}
+        now_ns = 1e9 * loading.step_s
+    larger: list[WorkersStep] = [steps[one] for one in counts if one > loading.workers and one in steps]
+    if not larger:
+        return None
+    chosen = fewest_workers(larger, WORTH)
+    saved = 100 * (1 - chosen.ns / now_ns)
+    return (chosen.workers, saved) if saved > 100 * _WORTH else None
+
+
+def _work(loading: Loading, cpu_count: int) -> LoaderWork:
+    """Batches that all take the same: the wait where there are no workers, else, as the steps wait for them, a step for
+    each of the workers."""
+    rest_ns = np.full(1, max(1e9 * (loading.step_s - loading.wait_s), 0.0))
+    made_ns = 1e9 * (loading.wait_s if not loading.workers else loading.step_s * loading.workers)
     on_cpu = loading.workers > 0 or loading.cpu_s > _BUSY * loading.wait_s
-    most = max(cpu_count - 1, 1) if on_cpu else WORKERS[-1]
-    found = None
-    for count in sorted(counts):
-        if loading.workers < count <= max(most, 1):
-            saved = 100 * (1 - max(rest_s, work_s / count) / loading.step_s)
-            if found is None or saved > found[1]:
-                found = count, saved
-            if work_s / count <= _ENOUGH * rest_s:
-                break
-    return found if found is not None and found[1] > 100 * _WORTH else None
+    nothing, handover = np.zeros(1), np.full(1, float(_HANDOVER_NS))
+    return LoaderWork(
+        make_cpu=np.full(1, made_ns if on_cpu else 0.0),
+        make_off=np.full(1, 0.0 if on_cpu else made_ns),
+        put_cpu=handover,
+        put_off=nothing,
+        unpickle=handover,
+        pin=nothing,
+        handover=float(_HANDOVER_NS),
+        next_cpu=0.0,
+        train=rest_ns,
+        train_cpu=rest_ns,
+        prefetch=2,
+        in_order=True,
+        pins=False,
+        cores=float(cpu_count),
+    )

@@ -15,6 +15,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from tb_dlprof_plugin.metrics.loader import LoaderForecast
 from tb_dlprof_plugin.model.trial_result import BUDGET_USED, INSIDE, OTHER_TRAININGS, BestSet, TriedRemedy
 from tb_dlprof_plugin.trial.experiment import LOOK
 from tb_dlprof_plugin.trial.inside.remedy import Changes, Remedy, one_of_each_group
@@ -64,6 +65,7 @@ class Search(Measuring):
         sets: of several, measured against the unchanged script.
         expected: by name, percent that a remedy is expected to gain; below 0 it is not put into the first set.
         forecasts: by name, percent that the advice on an earlier recording expects.
+        of_loader: what an earlier recording says about numbers of workers; None without one.
         kept_s: of the budget, for the confirmation.
     """
 
@@ -72,6 +74,7 @@ class Search(Measuring):
     expected: dict[str, float] = field(default_factory=dict)
     kept_s: float = 0.0
     forecasts: Mapping[str, float] = field(default_factory=dict)
+    of_loader: LoaderForecast | None = None
     _chosen: list[Remedy] = field(default_factory=list)
     _early: Variant | None = None
     """A fresh process with what is likely to gain, which starts while sets are compared."""
@@ -186,7 +189,7 @@ class Search(Measuring):
         loading = self.loading()
         cpu_count = self.ready[0].cpu_count if self.ready else os.cpu_count() or 1
         counts = [int(one.name.rpartition("_")[2]) for one in of_workers]
-        needed = None if loading is None else workers_needed(loading, cpu_count, counts)
+        needed = None if loading is None else workers_needed(loading, cpu_count, counts, self.of_loader)
         if loading is None:
             why = "The script makes no DataLoader."
         elif needed is None:

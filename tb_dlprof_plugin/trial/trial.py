@@ -8,6 +8,7 @@ from pathlib import Path
 
 from tb_dlprof_plugin.advice.engine import advise
 from tb_dlprof_plugin.capture.launcher.protocol import INJECTED
+from tb_dlprof_plugin.metrics.loader import loader_forecast
 from tb_dlprof_plugin.model.trial_result import OTHER_TRAININGS, BestSet, TrialResult, TriedRemedy
 from tb_dlprof_plugin.model.visible import VisibleMessage
 from tb_dlprof_plugin.profile_view import ProfileView
@@ -142,7 +143,9 @@ class Trial:
                 tried.append(one)
             else:
                 left_out.append(TriedRemedy(remedy=one.name, title=one.title, not_tried=why, code=one.code()))
-        search.forecasts = _forecasts(self._runs.earlier(), tried)
+        recorded = self._runs.earlier()
+        search.forecasts = _forecasts(recorded, tried)
+        search.of_loader = None if recorded is None else loader_forecast(recorded)
         known = forecast_record.usual_gains(result.device)
         expected = {
             one.name: _expected(one.usual(facts), search.forecasts.get(one.name, known.get(one.name))) for one in tried
@@ -193,6 +196,7 @@ def _forecasts(view: ProfileView | None, remedies: Sequence[Remedy]) -> dict[str
         if item.saving is not None:
             by_rule[item.rule] = max(by_rule.get(item.rule, 0.0), item.saving.percent)
     found = {one.name: max((by_rule[rule] for rule in one.rules if rule in by_rule), default=None) for one in remedies}
+    found |= {one.name: own for one in remedies if (own := one.forecast(view)) is not None}
     return {name: value for name, value in found.items() if value is not None}
 
 

@@ -110,6 +110,7 @@ _ALL = (
     Route("tensor_cores", "ops that can use Tensor Cores, and why some do not", "pages.tensor_cores:tensor_cores_page"),
     Route("roofline", "ops against what the GPU can reach", "pages.roofline:roofline_page"),
     Route("compiled", "what the kernels of torch.compile compute", "pages.compiled:compiled_page"),
+    Route("loader", "what limits the DataLoader, and how many workers it needs", "pages.loader:loader_page"),
     Route(
         "memory",
         "memory of a device over time",

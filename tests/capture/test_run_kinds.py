@@ -302,7 +302,7 @@ def test_ranks_that_the_script_starts_itself_are_profiles_of_one_session(tmp_pat
 
 
 @pytest.mark.long
-def test_workers_of_a_loader_record_nothing(tmp_path: Path) -> None:
+def test_workers_of_a_loader_record_their_batches_alone(tmp_path: Path) -> None:
     done, found = recorded(
         tmp_path,
         """
@@ -325,6 +325,9 @@ def test_workers_of_a_loader_record_nothing(tmp_path: Path) -> None:
     (profile,) = found
     assert numbers(profile) == list(range(12, 22))
     assert profile.facts.dataloader.num_workers == 2
+    assert profile.facts.loading.missing == ""
+    assert len(profile.loader_batches) >= 22
+    assert set(profile.loader_batches.worker.tolist()) == {0, 1}
     assert "Warning" not in done.err
 
 

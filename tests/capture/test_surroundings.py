@@ -12,7 +12,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from tb_dlprof_plugin.capture import profile  # noqa: E402
-from tb_dlprof_plugin.capture.facts import nvml  # noqa: E402
+from tb_dlprof_plugin.capture.facts import machine, nvml  # noqa: E402
 from tb_dlprof_plugin.capture.facts.collect import collect_facts  # noqa: E402
 from tb_dlprof_plugin.capture.facts.switches import slow_switches  # noqa: E402
 from tb_dlprof_plugin.model.run_facts import DdpFacts  # noqa: E402
@@ -136,3 +136,11 @@ def test_other_processes_on_the_gpu_and_their_memory_are_facts(monkeypatch):
     facts = collect_facts()
     assert facts.other_gpu_memory_bytes == 40 * 2**30
     assert (facts.other_gpu_processes, facts.sm_clock_mhz, facts.clock_limits) == (2, 1200, ["thermal slowdown"])
+
+
+def test_cores_are_those_of_the_affinity_unless_a_cgroup_gives_less(monkeypatch):
+    monkeypatch.setattr(machine, "_cpu_count", lambda: 8)
+    for quotas, cores in (((None, None), 8), ((1.5, None), 1.5), ((None, 2.0), 2.0), ((16.0, None), 8)):
+        for name, quota in zip(("_quota_2", "_quota_1"), quotas, strict=True):
+            monkeypatch.setattr(machine, name, lambda quota=quota: quota)
+        assert machine.usable_cores() == cores

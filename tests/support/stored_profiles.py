@@ -21,6 +21,7 @@ from tb_dlprof_plugin.model.profile import (
     LightCalls,
     LightLaunches,
     LightWindow,
+    LoaderBatches,
     Memory,
     Profile,
     TensorActivity,
@@ -35,10 +36,12 @@ from tb_dlprof_plugin.model.run_facts import (
     Gpu,
     GpuEnergy,
     GraphBreak,
+    LoaderRecording,
     LossScale,
     RunFacts,
     Storages,
     System,
+    TransformTime,
 )
 from tb_dlprof_plugin.model.trial_result import BestSet, TrialResult, TriedRemedy
 from tb_dlprof_plugin.profile_view import ProfileView
@@ -65,6 +68,10 @@ def full_profile(view: ProfileView) -> Profile:
         communication_settings=["NCCL_P2P_DISABLE=1"],
         compilations=[Compilation("1/1", "net.py:7 forward", 8 * 10**9, "1/0: k == 1")],
         graph_breaks=[GraphBreak("net.py:9", "print", 3)],
+        loading=LoaderRecording(
+            "torch._MultiProcessingDataLoaderIter", 2, 3, False, "The workers were started before.", "spawn", 2**28,
+            2**27, [2**26, 2**25], 7.5, [TransformTime("Crop", 40, 10**7, 10**6)], 20, False, True, "stack", True,
+        ),
     )  # fmt: skip
     places = CallPlaces(np.array([3, 7, 8]), np.array([1, 2, 1]))
     light = LightWindow(
@@ -89,8 +96,10 @@ def full_profile(view: ProfileView) -> Profile:
     compiled = CompiledKernels(
         *(np.array(c) for c in ([1, 1], [2, 3], [0, 4], [5, 0], [0, 6], [0, 2], [0, 7], [-1, 4096], [0, 8]))
     )
+    batches = LoaderBatches(*(np.array([row - 1, row + 5]) for row in range(26)), np.array([False, True]))
     return dataclasses.replace(
         view.profile,
+        loader_batches=batches,
         system=system,
         facts=facts,
         call_places=places,

@@ -9,6 +9,7 @@ import { memory, memoryNotAttributed, memoryNotRecorded } from "../testing/memor
 import { energy } from "../testing/energy";
 import { plan } from "../testing/plan";
 import { roofline } from "../testing/roofline";
+import { loader } from "../testing/loader";
 import { tried } from "../testing/tried";
 import { App } from "./App";
 
@@ -23,6 +24,7 @@ const ANSWERS: Record<string, unknown> = {
   memory,
   plan,
   energy,
+  loader,
   tried,
   advice: fixtures.advice,
   forecast: fixtures.forecast,
@@ -462,6 +464,15 @@ describe("each page draws its answer", () => {
     await open(hash({ page: "plan", run: "resnet50/fp32" }), { ...ANSWERS, plan: without });
     expect(root.textContent).toContain("Not known: no events.");
     expect(byId("plan-largest")).toBeNull();
+  });
+
+  it("shows the way of a batch with the stage that limits", async () => {
+    await open(hash({ page: "loader", run: "resnet50/fp32" }));
+    expect(byId("loader-pipeline")?.textContent).toContain("50.0 batches/s");
+    expect(byId("loader-pipeline")?.querySelector(".limits")?.textContent).toContain("Read items");
+    expect(byId("loader-workers")?.textContent).toContain("advised");
+    expect(byId("loader-transforms")?.textContent).toContain("Crop <b>slow</b>");
+    expect(byId("loader-hints")?.textContent).toContain("Use 5 workers");
   });
 
   it("Tried: gains with their intervals, what was not measured, and the patch", async () => {

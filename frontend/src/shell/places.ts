@@ -54,7 +54,7 @@ export const PLACES: readonly Place[] = [
   {
     id: "summary",
     title: "Summary",
-    views: [pageView("overview"), pageView("advice"), pageView("tried")],
+    views: [pageView("overview"), pageView("advice"), pageView("loader"), pageView("tried")],
   },
   {
     id: "explore",

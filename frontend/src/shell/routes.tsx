@@ -200,6 +200,13 @@ export const ROUTES: Record<Page, PageRoute> = {
     query: { route: "advice", own: () => ({ set_aside: namesSetAside().join(",") || null }) },
     component: lazyPage(async () => (await import("../views/advice/AdvicePage")).AdvicePage),
   },
+  loader: {
+    title: "DataLoader",
+    question: "What limits the loading of batches, and how many workers does it need?",
+    key: "b",
+    query: { route: "loader" },
+    component: lazyPage(async () => (await import("../views/loader/LoaderPage")).LoaderPage),
+  },
   tried: {
     title: "Tried",
     question: "What do remedies really gain here?",

@@ -16,6 +16,7 @@ export const PAGES = [
   "plan",
   "energy",
   "advice",
+  "loader",
   "tried",
   "reports",
   "compare",

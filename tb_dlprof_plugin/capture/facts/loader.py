@@ -10,6 +10,22 @@ from tb_dlprof_plugin.capture.warn import probe
 from tb_dlprof_plugin.model.run_facts import DataLoaderFacts
 
 
+class IteratedLoader:
+    """The settings of a DataLoader, read from its iterator."""
+
+    def __init__(self, iterator: Any) -> None:
+        self.dataset = iterator._dataset
+        self.batch_sampler = self._sampler = iterator._index_sampler
+        self.num_workers = iterator._num_workers
+        self.pin_memory = iterator._pin_memory
+        self.prefetch_factor = getattr(iterator, "_prefetch_factor", None)
+        self.persistent_workers = iterator._persistent_workers
+        self.drop_last = iterator._drop_last
+
+    def __len__(self) -> int:
+        return len(self._sampler)
+
+
 def dataloader_facts(loader: Any) -> DataLoaderFacts | None:
     """Settings of a ``torch.utils.data.DataLoader`` or an object like it; None if nothing was passed.
 

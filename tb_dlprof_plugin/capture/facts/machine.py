@@ -95,6 +95,37 @@ def _cpu_count() -> int | None:
     return os.cpu_count()
 
 
+def usable_cores() -> float | None:
+    """Cores that this process may use: by affinity, and where a cgroup limits its CPU time fewer."""
+    count: float | None = _cpu_count()
+    for limit in (probe(_quota_2), probe(_quota_1)):
+        if limit is not None and count is not None and 0 < limit < count:
+            count = limit
+    return count
+
+
+def _quota_2() -> float | None:
+    """Of cgroup v2: the least of this process' group and those above it that can be seen."""
+    own = next(line[3:] for line in Path("/proc/self/cgroup").read_text().splitlines() if line.startswith("0::"))
+    root = Path("/sys/fs/cgroup")
+    group, found = root / own.strip("/"), []
+    for folder in (group, *group.parents):
+        file = folder / "cpu.max"
+        if file.is_file():
+            most, period = file.read_text().split()
+            if most != "max":
+                found.append(int(most) / int(period))
+        if folder == root:
+            break
+    return min(found, default=None)
+
+
+def _quota_1() -> float | None:
+    folder = Path("/sys/fs/cgroup/cpu")
+    most, period = (int((folder / f"cpu.cfs_{name}_us").read_text()) for name in ("quota", "period"))
+    return most / period if most > 0 else None
+
+
 def _driver_version() -> str | None:
     text = Path("/proc/driver/nvidia/version").read_text(errors="replace")
     found = re.search(r"Kernel Module\D*?\s(\d+\.\d+(?:\.\d+)?)", text)

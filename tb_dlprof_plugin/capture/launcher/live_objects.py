@@ -16,6 +16,8 @@ from torch.optim import Optimizer
 from torch.utils.data import DataLoader
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
+from tb_dlprof_plugin.capture.facts.loader import IteratedLoader
+
 
 @dataclass(slots=True)
 class LiveObjects:
@@ -61,24 +63,8 @@ def training_loader(objects: LiveObjects) -> Any:
         for loader in objects.loaders:
             if iterator._dataset is loader.dataset and iterator._index_sampler is loader._index_sampler:
                 return loader
-        return _Iterated(iterator)
+        return IteratedLoader(iterator)
     return objects.loaders[0] if len(objects.loaders) == 1 else None
-
-
-class _Iterated:
-    """The settings of a DataLoader, read from its iterator."""
-
-    def __init__(self, iterator: Any) -> None:
-        self.dataset = iterator._dataset
-        self.batch_sampler = self._sampler = iterator._index_sampler
-        self.num_workers = iterator._num_workers
-        self.pin_memory = iterator._pin_memory
-        self.prefetch_factor = getattr(iterator, "_prefetch_factor", None)
-        self.persistent_workers = iterator._persistent_workers
-        self.drop_last = iterator._drop_last
-
-    def __len__(self) -> int:
-        return len(self._sampler)
 
 
 def _yielded(iterator: Any) -> int:

@@ -30,6 +30,7 @@ from tb_dlprof_plugin.capture.launcher.recording_window import RecordingWindow
 from tb_dlprof_plugin.capture.launcher.recordings import Recordings
 from tb_dlprof_plugin.capture.launcher.step_clock import StepClock
 from tb_dlprof_plugin.capture.launcher.training_hooks import HookSet
+from tb_dlprof_plugin.capture.loader.watch import LOADERS
 from tb_dlprof_plugin.capture.warn import probe, warn
 
 if TYPE_CHECKING:
@@ -92,6 +93,7 @@ class Recorder:
         """Install the hooks in this process."""
         PROVENANCE.install()
         COMPILATIONS.install()
+        LOADERS.install(self)
         self._hooks.install(marks=self._request.between_marks)
         self._status.write(self._folder)
 
@@ -448,6 +450,7 @@ class Recorder:
         self._phase = _Phase.OFF
         self._release()
         self._hooks.remove()
+        LOADERS.remove(self)
 
     def _end(self) -> None:
         self._recordings.complete_after()

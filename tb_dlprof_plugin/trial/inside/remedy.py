@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from torch import nn
     from torch.optim import Optimizer
 
+    from tb_dlprof_plugin.profile_view import ProfileView
     from tb_dlprof_plugin.trial.edit import Edit, ScriptSource
     from tb_dlprof_plugin.trial.facts import TrialFacts
     from tb_dlprof_plugin.trial.inside.hooks import TrialHooks
@@ -66,6 +67,11 @@ class Remedy:
     def usual(self, facts: TrialFacts) -> float:
         """Percent that it is expected to gain in a training of this kind, where nothing better is known."""
         return self.usual_percent
+
+    def forecast(self, view: ProfileView) -> float | None:
+        """Called in the command: percent of the step that it saves by a recording of the baseline, where that says it
+        better than the advice of its rules; else None."""
+        return None
 
     def why_not(self, facts: TrialFacts) -> str | None:
         """Called in the command, before: why it cannot or need not be tried, in one sentence; None: it can."""

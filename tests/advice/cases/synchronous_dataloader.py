@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from advice.case import Case, between
+from advice.cases.slow_loading_part import loaded
 from advice.recordings import loading, loading_behind_work
 
 from tb_dlprof_plugin.model.run_facts import DataLoaderFacts, RunFacts, System
@@ -23,6 +24,13 @@ def _on_the_cpu(trace: Any) -> None:
 
 
 CASES = (
+    Case(
+        "batches that the hook measured",
+        loaded(workers=0, worker=-1, put_ns=0, put_cpu_ns=0, unpickle_ns=-1, handover_ns=-1),
+        "fired",
+        saving_ns=(between(20_000_000, 24_000_000), between(21_000_000, 24_000_000), between(22_000_000, 26_000_000)),
+        says=["num_workers=3"],
+    ),
     Case(
         "num_workers=0",
         loading("SingleProcess", 600),

@@ -7,10 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_dlprof_plugin.advice.rule_context import RuleContext
+from tb_dlprof_plugin.advice.savings import Saving, less_cpu, partly
+from tb_dlprof_plugin.advice.text import ms
+from tb_dlprof_plugin.metrics.loader import LoaderForecast, loader_forecast
 from tb_dlprof_plugin.model.intervals import covered, union
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.simulation.call_names import calls_named
+from tb_dlprof_plugin.simulation.pauses import loading_times
 
 _ALONE, _WORKERS = "_SingleProcessDataLoaderIter", "_MultiProcessingDataLoaderIter"
 _NEXT = "enumerate(DataLoader)#"
@@ -41,6 +45,27 @@ def loads(context: RuleContext) -> Bools:
 def loading_ns(context: RuleContext) -> int:
     """Time per step that the training thread spends in them, whatever the GPU does."""
     return int(context.profile.calls.duration_ns[loads(context)].sum()) // context.selection.count
+
+
+def by_workers(context: RuleContext) -> tuple[Saving, LoaderForecast] | None:
+    """What the fewest workers save that hide the loader, by what the hook measured of its batches; None where it did
+    not measure them, or where no number of workers is better."""
+    forecast = loader_forecast(context.view)
+    if forecast is None or forecast.best.workers <= forecast.now.workers:
+        return None
+    now, best = forecast.now, forecast.best
+    step_ns = context.step_ns
+    low, expected, high = (
+        max(0.0, step_ns * (1 - ns / now.ns)) for ns in (best.high_ns, best.ns, min(best.low_ns, best.ns))
+    )
+    measured = len(context.profile.loader_batches)
+    text = (
+        f"{measured} batches, as measured in the loader, simulated with their order, hand-over and "
+        f"{context.profile.facts.loading.cores or 1:g} cores: {ms(now.ns)} a step with {now.workers} workers, "  # type: ignore[union-attr]
+        f"{ms(best.ns)} ({ms(best.low_ns)} to {ms(best.high_ns)}) with {best.workers}."
+    )
+    loading = loading_times(context.view, context.view.selection())
+    return partly(context, less_cpu(loading), low, expected, high, text), forecast
 
 
 def settings_raised(base: ProfileView, candidate: ProfileView) -> str:

@@ -7,7 +7,8 @@ Where the DataLoader has no worker processes, that is the cause, and
 
 Why it matters: A GPU that waits for data computes nothing. Loading that overlaps with training costs nothing.
 
-What to change: Load in more worker processes, or make each sample cheaper.
+What to change: Load in more worker processes, or make each sample cheaper. Where the hook measured the batches, the
+number of workers and the saving come from a simulation of this loader ([tb-dlprof loader](../dataloader.md)).
 
 When to leave it: The first batch of an epoch was recorded, and epochs are long.
 
@@ -26,9 +27,11 @@ from __future__ import annotations
 
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.frameworks import JAX_ASYNC, JAX_PIPELINE, TF_DATA, FrameworkRemedy
+from tb_dlprof_plugin.advice.loader_hints import part_text, workers_text
 from tb_dlprof_plugin.advice.rule import EvidenceRow, Finding, Need, Reading, Rule, RuleContext, Silent
 from tb_dlprof_plugin.advice.rules.data_loading.dataloader import (
     ON_THE_CPU,
+    by_workers,
     epoch_starts,
     settings_raised,
     worker_processes,
@@ -40,6 +43,7 @@ from tb_dlprof_plugin.advice.savings import (
 )
 from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.metrics.iterations import percent
+from tb_dlprof_plugin.metrics.loader import loader_forecast, slow_part
 from tb_dlprof_plugin.model.frameworks import JAX, TENSORFLOW
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.simulation.change import Change
@@ -107,7 +111,9 @@ def check(context: RuleContext) -> Finding | Silent:
             f"{share:.1f} % of the step are spent {waiting_for_data} {subject}, but all except {rest:.1f} % "
             "where an epoch begins and worker processes start: see worker_restart."
         )
-    estimate = _estimate(context, time, workers)
+    by_batches = by_workers(context) if workers else None
+    estimate = by_batches[0] if by_batches else _estimate(context, time, workers)
+    count = by_batches[1].best.workers if by_batches else None
     settings = "not recorded" if workers is None else f"num_workers={workers}"
     settings = "" if workers is None and not context.of_pytorch else f" DataLoader settings: {settings}."
     return RULE.finding(
@@ -119,8 +125,8 @@ def check(context: RuleContext) -> Finding | Silent:
             Reading("Worker processes", workers, "count"),
         ],
         evidence=[EvidenceRow("Dataloader", time, share, "overview", "dataloader")],
-        change=_change(context, workers),
-        code=_code(context, workers),
+        change=_change(context),
+        code=_code(context, workers, count),
         saving=estimate,
     )
 
@@ -155,16 +161,19 @@ def _estimate(context: RuleContext, waiting_ns: int, workers: int | None) -> Sav
     return partly(context, less_cpu(loading), low, expected, high, text)
 
 
-def _change(context: RuleContext, workers: int | None) -> str:
+def _change(context: RuleContext) -> str:
     loader = context.facts.dataloader
+    forecast, part = loader_forecast(context.view), slow_part(context.view)
+    if forecast is not None and part is not None:
+        return " ".join(filter(None, (workers_text(context.view, forecast), part_text(context.view, part))))
     if loader is not None and loader.persistent_workers is False:
         return "Raise num_workers, keep the workers between epochs, and move work out of the dataset's __getitem__."
     return "Raise num_workers up to the number of CPU cores, or move work out of the dataset's __getitem__."
 
 
-def _code(context: RuleContext, workers: int | None) -> str:
+def _code(context: RuleContext, workers: int | None, count: int | None) -> str:
     cores = context.profile.system.cpu_count or _WORKERS
-    count = min(cores, _WORKERS if not workers else workers * 2)
+    count = count or min(cores, _WORKERS if not workers else workers * 2)
     pin = "\n    pin_memory=True," if context.profile.has_gpu else ""
     return (
         "loader = torch.utils.data.DataLoader(\n    dataset,\n    batch_size=...,\n"

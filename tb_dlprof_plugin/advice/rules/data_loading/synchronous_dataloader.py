@@ -8,7 +8,8 @@ Why it matters: Without workers loading and training alternate in one process: w
 launched. Worker processes load the next batches meanwhile.
 
 What to change: Set `num_workers`, `persistent_workers=True` and `pin_memory=True`. The number given is what the time
-per batch asks for.
+per batch asks for; where the hook measured the batches, what a simulation of this loader asks for
+([tb-dlprof loader](../dataloader.md)).
 
 When to leave it: The machine has no core to spare.
 
@@ -32,6 +33,7 @@ from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.rule import EvidenceRow, Finding, Need, Reading, Rule, RuleContext, Silent
 from tb_dlprof_plugin.advice.rules.data_loading.dataloader import (
     ON_THE_CPU,
+    by_workers,
     loading_ns,
     settings_raised,
     worker_processes,
@@ -104,6 +106,9 @@ def _estimate(context: RuleContext, loading_ns: int) -> tuple[Saving | str, int]
     """The saving, or why it is not known, and how many workers it takes."""
     cores = context.profile.system.cpu_count
     spare = max(1, cores - 1) if cores else None
+    by_batches = by_workers(context)
+    if by_batches is not None:
+        return by_batches[0], by_batches[1].best.workers
     if not context.profile.has_gpu:
         return ON_THE_CPU, min(_USUAL_WORKERS, cores or _USUAL_WORKERS)
     loading = loading_times(context.view, context.view.selection())

@@ -8,6 +8,7 @@ from tb_dlprof_plugin.trial.inside.loader_remedy import LoaderRemedy, value
 from tb_dlprof_plugin.trial.inside.remedy import Changes, Remedy
 
 if TYPE_CHECKING:
+    from tb_dlprof_plugin.profile_view import ProfileView
     from tb_dlprof_plugin.trial.facts import TrialFacts
 
 
@@ -24,6 +25,15 @@ class _LoaderWorkers(LoaderRemedy):
         super().__init__()
         # Without the second they start again with each epoch.
         self.keywords = (("num_workers", str(self.workers)), ("persistent_workers", "True"))
+
+    def forecast(self, view: ProfileView) -> float | None:
+        from tb_dlprof_plugin.metrics.loader import loader_forecast
+
+        found = loader_forecast(view)
+        steps = {} if found is None else {one.workers: one for one in found.steps}
+        if found is None or self.workers not in steps:
+            return None
+        return 100 * (1 - steps[self.workers].ns / found.now.ns)
 
     def why_not(self, facts: TrialFacts) -> str | None:
         missing = super().why_not(facts)
