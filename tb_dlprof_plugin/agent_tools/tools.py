@@ -341,8 +341,6 @@ class Tools:
             figures=figures,
             cannot_say=unknown + [CannotSay("", text) for text in plan.assumptions],
             evidence=[Evidence("plan"), *([Evidence("forecast", precision)] if precision else [])],
-            rows=[{"batch_size": row.batch_size, "verdict": row.verdict} for row in plan.batches],
-            rows_are="Whether other batch sizes fit.",
         )
 
     def _forecast(

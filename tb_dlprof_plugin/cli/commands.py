@@ -153,8 +153,8 @@ _ALL = (
         "Plan the memory of another configuration.",
         "RUN --batch-size 64",
         page="plan",
-        prints="the plan, batch sizes, GPUs and sets of checkpoints",
-        more="image-size layers accumulate offload relu set-to-none expandable-segments tensor-parallel",
+        prints="`batches`; others: `gpus`, `checkpoints`, `shards`, `stages`",
+        more="sequence-length image-size layers accumulate offload relu set-to-none expandable-segments tensor-parallel",
     ),
     Command(
         "distributed",

@@ -448,13 +448,21 @@ describe("each page draws its answer", () => {
     await open(hash({ page: "plan", run: "resnet50/fp32" }));
     expect(byId("plan-figures")?.textContent).toContain("3.71 GiB");
     expect(byId("plan-notes")?.textContent).toContain("the energy of the GPU was not recorded");
+    // A part is asked for once it is opened.
+    expect(asked.some((address) => address.searchParams.has("also"))).toBe(false);
+    const more = byId("plan-more-batches") as HTMLDetailsElement;
+    more.open = true;
+    await act(() => void more.dispatchEvent(new Event("toggle")));
+    await settle();
+    expect(asked[asked.length - 1]?.searchParams.get("also")).toBe("batches");
     const batches = [...byId("plan-batches")!.querySelectorAll("tbody tr")];
     expect(batches[1]?.textContent).toContain("unknown");
     await click(batches[1] as HTMLElement);
     expect(window.location.hash).toContain("p.tb_dlprof.batch=128");
-    expect(asked[asked.length - 1]?.searchParams.get("batch_size")).toBe("128");
+    const last = (name: string) => asked.map((address) => address.searchParams.get(name)).filter(Boolean).at(-1);
+    expect(last("batch_size")).toBe("128");
     await choose("option-gpu", "L4");
-    expect(asked[asked.length - 1]?.searchParams.get("gpu")).toBe("L4");
+    expect(last("gpu")).toBe("L4");
   });
 
   it("What fits, of a run without memory, says how to record it", async () => {
