@@ -154,7 +154,8 @@ _ALL = (
         "RUN --batch-size 64",
         page="plan",
         prints="`batches`; others: `gpus`, `checkpoints`, `shards`, `stages`",
-        more="sequence-length image-size layers accumulate offload relu set-to-none expandable-segments tensor-parallel",
+        more="sequence-length image-size layers accumulate offload relu set-to-none expandable-segments "
+        "tensor-parallel",
     ),
     Command(
         "distributed",

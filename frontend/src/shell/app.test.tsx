@@ -459,7 +459,11 @@ describe("each page draws its answer", () => {
     expect(batches[1]?.textContent).toContain("unknown");
     await click(batches[1] as HTMLElement);
     expect(window.location.hash).toContain("p.tb_dlprof.batch=128");
-    const last = (name: string) => asked.map((address) => address.searchParams.get(name)).filter(Boolean).at(-1);
+    const last = (name: string) =>
+      asked
+        .map((address) => address.searchParams.get(name))
+        .filter(Boolean)
+        .at(-1);
     expect(last("batch_size")).toBe("128");
     await choose("option-gpu", "L4");
     expect(last("gpu")).toBe("L4");
