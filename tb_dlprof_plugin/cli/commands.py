@@ -127,6 +127,13 @@ _ALL = (
     ),
     Command("memory", "memory:memory", "Show what fills the memory at its peak.", "TRACE", page="memory"),
     Command(
+        "oom",
+        "oom:oom",
+        "Explain a CUDA out-of-memory error.",
+        "FILE",
+        prints="`rows`; others: `changes`, `activations`, `stacks`, `sizes`",
+    ),
+    Command(
         "advise",
         "advise:advise",
         "Show what to change and the estimated savings.",
@@ -222,7 +229,7 @@ GROUPS = {
     "Record": ("run", "try", "import"),
     "Look": (
         "view", "summary", "advise", "modules", "op-types", "ops", "kernels", "launches", "timeline", "tensor-cores",
-        "roofline", "compiled", "memory", "energy", "tried", "info", "mcp",
+        "roofline", "compiled", "memory", "oom", "energy", "tried", "info", "mcp",
     ),
     "Compare": ("compare", "runs", "sweep", "power"),
     "Plan": ("predict", "plan"),

@@ -215,21 +215,27 @@ class MemoryPlanner:
             return self._settings
         return replace(self._settings, expandable=request.expandable_segments)
 
-    def largest_batch(self, request: PlanRequest, room: Capacity) -> int | None:
+    def largest_batch(self, request: PlanRequest, room: Capacity, end: Bound = "likely") -> int | None:
         """Samples of the largest batch that runs in the least of a capacity, 0 where none does; None where the recorded
-        batch size is not known. The forecast's spread is left free."""
+        batch size is not known. The spread of peaks is left free; with another ``end`` than "likely" the batch is the
+        one whose upper ("high") or lower end ("low") of `MemoryPlan.smallest_limit` is the capacity."""
         recorded = self._view.profile.facts.batch_size
         if not recorded:
             return None
         base, settings = self._rewritten(request), self.settings(request)
-        spread = spread_of(["batch_size"]).allocated
-        limit = int(room.least / (1 + spread + self._off))
+        spread = spread_of(sorted({*changes_of(self._view, request), "batch_size"}))
+        off = spread.reserved + LIMIT_SEARCH + self._off
+        limit = {
+            "likely": int(room.least / (1 + SPREADS["batch_size"].allocated + self._off)),
+            "high": int(room.least / (1 + off)),
+            "low": int(room.most / (1 - off)),
+        }[end]
 
         if not any(slot.batch for slot in base.slots):
             return None
 
         def runs(batch: int) -> bool:
-            return runs_under(with_batch(base, batch / recorded), settings, limit)
+            return runs_under(with_batch(base, batch / recorded, end), settings, limit)
 
         # What tensors hold grows nearly in a line: it says where to look.
         one, two = (replay(with_batch(base, ratio), settings).peak_allocated for ratio in (1.0, 2.0))
