@@ -10,6 +10,7 @@ Nothing here raises, waits for the GPU or changes the error.
 
 from __future__ import annotations
 
+import functools
 import os
 import pickle
 import sys
@@ -17,7 +18,7 @@ import threading
 import time
 import weakref
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType, TracebackType
@@ -263,7 +264,8 @@ def _attach() -> None:
     if _attached or not hasattr(torch._C, "_cuda_attach_out_of_memory_observer"):
         return
     _attached.append(True)
-    _when_initialized(lambda: torch._C._cuda_attach_out_of_memory_observer(_observe))
+    cuda: Any = torch._C
+    _when_initialized(lambda: cuda._cuda_attach_out_of_memory_observer(_observe))
 
 
 def _when_initialized(action: Callable[[], Any]) -> None:
@@ -273,7 +275,7 @@ def _when_initialized(action: Callable[[], Any]) -> None:
 
 def _observe(device: int, requested: int, limit: int, device_free: int) -> None:
     for watch in tuple(_WATCHES):
-        probe(lambda watch=watch: watch.observe(device, requested, limit, device_free))
+        probe(functools.partial(watch.observe, device, requested, limit, device_free))
 
 
 def _chain_excepthook() -> None:
@@ -284,7 +286,7 @@ def _chain_excepthook() -> None:
 
     def excepthook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
         for watch in tuple(_WATCHES):
-            probe(lambda watch=watch: watch.left_by(error))
+            probe(functools.partial(watch.left_by, error))
         before(kind, error, trace)
 
     sys.excepthook = excepthook
@@ -343,10 +345,18 @@ def _batch_of(called: FrameType | None, users: list[FrameType]) -> int | None:
     sizes = Counter(
         size
         for frame in users
-        for one in frame.f_locals.values()
+        for value in frame.f_locals.values()
+        for one in _within(value)
         if (size := _first_size(one)) is not None and one.is_leaf and not one.requires_grad
     )
     return sizes.most_common(1)[0][0] if sizes else None
+
+
+def _within(value: Any) -> Iterable[Any]:
+    """What a batch is made of."""
+    if isinstance(value, (tuple, list)):
+        return value[:_MOST_FRAMES]
+    return tuple(value.values())[:_MOST_FRAMES] if isinstance(value, dict) else (value,)
 
 
 def _first_size(given: Any) -> int | None:
@@ -354,7 +364,7 @@ def _first_size(given: Any) -> int | None:
 
 
 def _frames(frame: FrameType | None) -> list[FrameType]:
-    found = []
+    found: list[FrameType] = []
     while frame is not None and len(found) < 1000:
         if not frame.f_code.co_filename.startswith(_OWN):
             found.append(frame)

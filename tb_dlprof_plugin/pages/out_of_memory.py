@@ -35,7 +35,7 @@ class HeldRow(msgspec.Struct, frozen=True):
     """Bytes in use by holder and module."""
 
     kind: Annotated[str, Column("Held by")]
-    module: Annotated[str, Column("Module", width=240)]
+    module: Annotated[str, Column("Module", missing="–", width=240)]
     bytes: Annotated[int, Column("Bytes", "Of the allocator's blocks.", unit="bytes")]
     percent: Annotated[float, Column("Share", "Of all bytes in use.", unit="percent")]
     blocks: Annotated[int, Column("Blocks", "Number of blocks in use.")]
