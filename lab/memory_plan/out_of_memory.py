@@ -3,7 +3,7 @@
     python -m lab.memory_plan.out_of_memory --out DIRECTORY [--deadline 290] [--models gpt2 ...]
 
 Each of `MODELS` is recorded once, with memory. Then, in processes of their own: larger batches fail under a limit of
-`set_per_process_memory_fraction`, and the hook's file is held against the script's own list of parameters, gradients,
+`set_per_process_memory_fraction`, and the hook's file is compared with the script's own list of parameters, gradients,
 states and buffers; each advised change runs under the same limit, and the next smaller one, which should fail. Then a
 failure that is caught, another process that has the GPU, fragments, and the step with and without the observer in
 turns. DIRECTORY/measured.json has a row for each; a table is printed last.
@@ -332,7 +332,7 @@ def fragments(out: str) -> dict[str, Any]:
 
 
 def take_memory(pipe: Any, left: int) -> None:
-    """Takes the GPU's memory but so much, until it is told to end."""
+    """Takes the GPU's memory but so much, until the pipe says to end."""
     free, _ = torch.cuda.mem_get_info()
     held = torch.empty(max(free - left, 1), dtype=torch.uint8, device="cuda")
     pipe.send(held.numel())

@@ -2,7 +2,7 @@
 
 torch calls an observer when the GPU has refused memory even after all cached blocks were given back. The observer reads
 the allocator's blocks, and the addresses of parameters, gradients, optimizer states and buffers. It cannot tell whether
-somebody catches the error, as torch does for a workspace of cuDNN: files are written only when the error leaves the
+the error is caught, as torch does it for a workspace of cuDNN: files are written only when the error leaves the
 block of `profile`, the block of `explain_oom`, or the process. Until an allocation fails nothing of it runs.
 
 Nothing here raises, waits for the GPU or changes the error.
@@ -203,7 +203,7 @@ class OutOfMemoryWatch:
         return model, optimizers
 
     def _record_stacks(self) -> None:
-        """Unless somebody records already, whose choice stays."""
+        """Unless the script records already: its choice stays."""
         enabled = getattr(torch._C, "_cuda_isHistoryEnabled", None)
         if self._watches and not (enabled is not None and enabled()):
             record: Any = torch.cuda.memory._record_memory_history

@@ -16,6 +16,7 @@ from tb_dlprof_plugin.cli.rows import print_rows
 from tb_dlprof_plugin.cli.terminal import say
 from tb_dlprof_plugin.model.formatting import byte_size
 from tb_dlprof_plugin.pages.out_of_memory import ChangeRow, HeldRow, ModuleBytes, OomPage, oom_page, view_for
+from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.readers.errors import TraceError
 from tb_dlprof_plugin.readers.memory_snapshot.oom_file import read_oom
 
@@ -47,11 +48,15 @@ def oom(
     except TraceError as error:
         refuse(error)
     if run is not None:
-        view, name = choose(run).view, str(run)
+        view, name = _recorded(run), str(run)
     else:
         view, name = view_for(file if file.is_dir() else file.parent)
     page = oom_page(found, view, name)
     print_page(page, printing, text=lambda: _print_text(page, limit))
+
+
+def _recorded(run: Path) -> ProfileView | None:
+    return choose(run).view
 
 
 def _print_text(page: OomPage, limit: int) -> None:
@@ -69,7 +74,7 @@ def _print_text(page: OomPage, limit: int) -> None:
         say(f"{byte_size(stack.bytes)} in {stack.blocks:,} blocks:", *(f"  {line}" for line in stack.stack))
     if not page.stacks and page.sizes:
         sizes = ", ".join(f"{one.blocks:,} of {byte_size(one.size)}" for one in page.sizes[:limit])
-        say(f"Blocks that nobody named: {sizes}.")
+        say(f"Blocks without a name: {sizes}.")
     if page.over_time:
         say("Allocated over the recorded history:", _drawn([size for _, size in page.over_time]))
     say(f"Unexplained: {page.unexplained_percent:.1f} % of {byte_size(page.allocated_bytes)}.", "")

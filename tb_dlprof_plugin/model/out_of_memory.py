@@ -17,7 +17,7 @@ SUMMARY_PATTERN = SUMMARY_NAME.format(stem="*")
 
 HeldBy = Literal["parameter", "gradient", "optimizer_state", "buffer", "graph_pool", "pending", "unnamed"]
 """Who holds a block: a named tensor; a private pool, as of CUDA graphs; a block that another stream still uses; or
-nobody that was named: activations, inputs, temporary tensors, workspaces."""
+no named one: activations, inputs, temporary tensors, workspaces."""
 HELD_BY: dict[HeldBy, str] = {
     "parameter": "parameters",
     "gradient": "gradients",
@@ -49,7 +49,7 @@ class StackBytes(msgspec.Struct, frozen=True):
 
 
 class SizeBytes(msgspec.Struct, frozen=True):
-    """Blocks of one size that nobody named."""
+    """Blocks of one size without a name."""
 
     size: int
     blocks: int
@@ -73,7 +73,7 @@ class MemoryHeld(msgspec.Struct, frozen=True, kw_only=True):
         holes: free, in segments in use; ``largest_hole`` is the largest of them.
         expandable: whether a segment is expandable.
         rows: all blocks in use by holder and module, largest first; ``stacks`` by Python stack, where recorded;
-            ``sizes`` those that nobody named, by size.
+            ``sizes`` those without a name, by size.
         left_out: bytes of rows beyond the most that are kept.
     """
 
@@ -132,7 +132,7 @@ class OomSummary(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def unnamed_share(self) -> float:
-        """Of the bytes in use, those that nobody named, nor a stack."""
+        """Of the bytes in use, those without a name or a stack."""
         unnamed = self.held.of("unnamed")
         if self.held.stacks:
             unnamed = max(self.held.allocated - sum(row.bytes for row in self.held.stacks), 0)

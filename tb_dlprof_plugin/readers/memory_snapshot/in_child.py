@@ -1,5 +1,5 @@
-"""The child process that unpickles a snapshot, which is a stranger's file: within limits of memory and time, with
-builtins alone. Prints an `OomSummary` as JSON, or ``{"error": "a sentence's end"}``.
+"""The child process that unpickles a snapshot, which may be anyone's file: within limits of memory and time, with
+builtins alone. Returns an `OomSummary` as JSON, or ``{"error": "a sentence's end"}``.
 
 A snapshot is made of dicts, lists, numbers and texts, so that any import in it is refused; but few bytes can ask for
 gigabytes, or for hours.
@@ -14,9 +14,6 @@ from typing import Any, NoReturn
 import msgspec
 
 from tb_dlprof_plugin.readers.memory_snapshot.blocks import NoSnapshot, summary_of
-
-_OUT = 1
-"""The pipe to the parent."""
 
 
 class _Refused(pickle.UnpicklingError):
@@ -35,8 +32,8 @@ class BuiltinsAlone(pickle.Unpickler):
         raise _Refused("it refers to objects outside of the file, which no snapshot of torch does")
 
 
-def main(path: str, memory_bytes: int, seconds: int) -> None:
-    """Limits this process, reads the file and prints what it holds."""
+def main(path: str, memory_bytes: int, seconds: int) -> bytes:
+    """Limits this process, reads the file and returns what it holds."""
     _limit(memory_bytes, seconds)
     try:
         with open(path, "rb") as file:
@@ -50,8 +47,7 @@ def main(path: str, memory_bytes: int, seconds: int) -> None:
     except Exception:
         # Of a damaged pickle, any may come.
         found = {"error": "it is damaged, or no pickle"}
-    with open(_OUT, "wb", closefd=False) as out:
-        out.write(msgspec.json.encode(found))
+    return msgspec.json.encode(found)
 
 
 def _limit(memory_bytes: int, seconds: int) -> None:

@@ -18,7 +18,10 @@ _MOST_BYTES = 16 << 20
 """Of the hook's file, which has less than 1 MB."""
 _MOST_MEMORY, _LEAST_MEMORY = 16 << 30, 1 << 30
 _MOST_SECONDS = 900
-_CODE = "import sys; sys.path[:] = sys.argv[4:]; from {module} import main; main(sys.argv[1], *map(int, sys.argv[2:4]))"
+_CODE = (
+    "import sys; sys.path[:] = sys.argv[4:]; from {module} import main; "
+    "sys.stdout.buffer.write(main(sys.argv[1], *map(int, sys.argv[2:4])))"
+)
 _CHILD = "tb_dlprof_plugin.readers.memory_snapshot.in_child"
 _PICKLES = (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05")
 
