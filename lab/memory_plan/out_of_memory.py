@@ -141,24 +141,25 @@ def _limited(limit: int) -> None:
     torch.cuda.set_per_process_memory_fraction(limit / torch.cuda.get_device_properties(0).total_memory)
 
 
-def _rounded(tensor: torch.Tensor) -> int:
-    return -(-tensor.untyped_storage().nbytes() // 512) * 512
-
-
 def own_list(step: Step) -> dict[str, int]:
-    """Bytes by kind and module, of the script's own objects."""
+    """Bytes by kind and module, of the script's own objects: of a shared one the first module's."""
     sums: Counter[str] = Counter()
+    known: set[int] = set()
+
+    def add(kind: str, path: str, tensor: torch.Tensor | None) -> None:
+        if tensor is None or not tensor.is_cuda or tensor.data_ptr() in known:
+            return
+        known.add(tensor.data_ptr())
+        sums[f"{kind} {path}"] += tensor.untyped_storage().nbytes()
+
     for path, module in step.module.named_modules():
         for parameter in module.parameters(recurse=False):
-            sums[f"parameter {path}"] += _rounded(parameter)
-            if parameter.grad is not None:
-                sums[f"gradient {path}"] += _rounded(parameter.grad)
+            add("parameter", path, parameter)
+            add("gradient", path, parameter.grad)
             for state in step.optimizer.state.get(parameter, {}).values():
-                if isinstance(state, torch.Tensor) and state.is_cuda:
-                    sums[f"optimizer_state {path}"] += _rounded(state)
+                add("optimizer_state", path, state)
         for buffer in module.buffers(recurse=False):
-            if buffer.is_cuda:
-                sums[f"buffer {path}"] += _rounded(buffer)
+            add("buffer", path, buffer)
     return dict(sums)
 
 
@@ -193,7 +194,7 @@ def fail(name: str, out: str, batch: int, limit: int) -> dict[str, Any]:
         return {"failed": True, "error": "no file"}
     found = read_oom(files[0])
     allocated, named, requested = seen[-1]
-    said = {f"{row.kind} {row.module}": row.bytes for row in found.held.rows if row.kind != "unnamed"}
+    said = {f"{row.kind} {row.module}": row.requested for row in found.held.rows if row.kind != "unnamed"}
     return {
         "failed": True,
         "file": str(files[0]),

@@ -9,6 +9,7 @@ checkpoints, the page, and all its tables. The last line has the longest of each
 from __future__ import annotations
 
 import argparse
+import functools
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -46,7 +47,7 @@ def times(view: ProfileView) -> list[float]:
         seconds(lambda: known.largest_batch(PlanRequest(set_to_none=False), room)),
         seconds(lambda: list(frontier(view, known.program, known.recorded_settings))),
         *(
-            seconds(lambda also=also: plan_page(view, REF, PlanQuestion(batch_size=3 * batch, also=also)))
+            seconds(functools.partial(plan_page, view, REF, PlanQuestion(batch_size=3 * batch, also=also)))
             for also in ((), PARTS)
         ),
     ]

@@ -74,7 +74,8 @@ _ALL = (
         "SCRIPT.py",
         of_dlprof=True,
         starts_another=True,
-        more="mode nsys-opts cuda-graph-nodes formats output-path base-name dump-model-data fail-on verbosity version",
+        more="mode profile-range nsys-opts cuda-graph-nodes formats output-path base-name dump-model-data fail-on "
+        "verbosity version",
     ),
     Command(
         "try",

@@ -15,7 +15,7 @@ from tb_dlprof_plugin.cli.request_options import takes_requests
 from tb_dlprof_plugin.cli.rows import print_rows
 from tb_dlprof_plugin.cli.terminal import say
 from tb_dlprof_plugin.model.formatting import byte_size
-from tb_dlprof_plugin.pages.out_of_memory import ChangeRow, HeldRow, ModuleBytes, OomPage, oom_page, view_for
+from tb_dlprof_plugin.pages.out_of_memory import OomActivations, OomChange, OomHolder, OomPage, oom_page, view_for
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.readers.errors import TraceError
 from tb_dlprof_plugin.readers.memory_snapshot.oom_file import read_oom
@@ -65,25 +65,25 @@ def _print_text(page: OomPage, limit: int) -> None:
         say(f"  at {line}")
     if page.where:
         say()
-    print_rows(HeldRow, page.rows[:limit])
+    print_rows(OomHolder, page.rows[:limit])
     say()
     if page.activations:
-        print_rows(ModuleBytes, page.activations[:limit])
+        print_rows(OomActivations, page.activations[:limit])
         say()
     for stack in page.stacks[:limit]:
         say(f"{byte_size(stack.bytes)} in {stack.blocks:,} blocks:", *(f"  {line}" for line in stack.stack))
     if not page.stacks and page.sizes:
         sizes = ", ".join(f"{one.blocks:,} of {byte_size(one.size)}" for one in page.sizes[:limit])
         say(f"Blocks without a name: {sizes}.")
-    if page.over_time:
-        say("Allocated over the recorded history:", _drawn([size for _, size in page.over_time]))
+    if page.over_time_bytes:
+        say(f"Allocated over the recorded history: {_drawn(page.over_time_bytes)}")
     say(f"Unexplained: {page.unexplained_percent:.1f} % of {byte_size(page.allocated_bytes)}.", "")
     for process in page.processes:
         size = UNKNOWN if process.bytes is None else byte_size(process.bytes)
         say(f"Process {process.pid}{' (this training)' if process.own else ''} on the GPU: {size}")
     if page.changes:
         say("What would have fitted", "")
-        print_rows(ChangeRow, page.changes)
+        print_rows(OomChange, page.changes)
     if page.cannot_say:
         say(f"What would have fitted: cannot say: {page.cannot_say}")
     for note in page.notes:

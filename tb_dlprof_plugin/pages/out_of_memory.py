@@ -22,8 +22,9 @@ from tb_dlprof_plugin.pages.columns import Column
 from tb_dlprof_plugin.planning.memory.plan import planner
 from tb_dlprof_plugin.planning.memory.smallest_change import Change, SmallestChange, activations_when, smallest_change
 from tb_dlprof_plugin.profile_view import ProfileView
+from tb_dlprof_plugin.store.run_ref import RunRef
 
-_MOST_ROWS = 200
+_MOST_ROWS, _MOST_STACKS = 200, 50
 _MS = 1e6
 _NO_RUN = (
     "no run with memory was recorded with it; record some steps that fit, at a smaller batch, with "
@@ -31,7 +32,7 @@ _NO_RUN = (
 )
 
 
-class HeldRow(msgspec.Struct, frozen=True):
+class OomHolder(msgspec.Struct, frozen=True):
     """Bytes in use by holder and module."""
 
     kind: Annotated[str, Column("Held by")]
@@ -41,19 +42,21 @@ class HeldRow(msgspec.Struct, frozen=True):
     blocks: Annotated[int, Column("Blocks", "Number of blocks in use.")]
 
 
-class ModuleBytes(msgspec.Struct, frozen=True):
+class OomActivations(msgspec.Struct, frozen=True):
     """Activations of a module by the recorded step."""
 
     module: Annotated[str, Column("Activations of", width=240)]
     bytes: Annotated[int, Column("Bytes", "By a replay of the recorded step up to the failure.", unit="bytes")]
 
 
-class ChangeRow(msgspec.Struct, frozen=True):
+class OomChange(msgspec.Struct, frozen=True):
     """A change with which it would have fitted, also with the upper end of its interval."""
 
     change: Annotated[str, Column("Change", width=240)]
     limit_bytes: Annotated[int, Column("Needs at most", "The upper end of the smallest limit.", unit="bytes")]
     ms_per_sample: Annotated[float | None, Column("ms/sample", "Of the forecast step.")]
+    ms_per_sample_low: float | None
+    ms_per_sample_high: float | None
     slower_percent: Annotated[
         float | None,
         Column("Longer by", "Time of a sample against the failed configuration, had it fitted.", unit="percent"),
@@ -87,16 +90,23 @@ class OomPage(msgspec.Struct, frozen=True):
     where: list[str]
     caught: int
     batch_size: int | None
-    rows: list[HeldRow]
-    activations: list[ModuleBytes]
+    rows: list[OomHolder]
+    activations: list[OomActivations]
     stacks: list[StackBytes]
     sizes: list[SizeBytes]
     processes: list[GpuProcess]
-    over_time: list[tuple[int, int]]
+    over_time_bytes: list[int]
     unexplained_percent: float
-    changes: list[ChangeRow]
+    changes: list[OomChange]
     cannot_say: str
     notes: list[str]
+
+
+class OomOfRun(msgspec.Struct, frozen=True):
+    """The newest failure in a run's directory, None without one."""
+
+    ref: RunRef
+    failure: OomPage | None
 
 
 def oom_page(found: OomSummary, view: ProfileView | None, run: str = "", why_no_run: str = "") -> OomPage:
@@ -125,7 +135,7 @@ def oom_page(found: OomSummary, view: ProfileView | None, run: str = "", why_no_
     unnamed = held.of("unnamed")
     unexplained = found.unnamed_share
     if activations and not held.stacks:
-        unexplained = max(unnamed - sum(activations.values()), 0) / total
+        unexplained = abs(unnamed - sum(activations.values())) / total
     return OomPage(
         headline=_headline(found, kind_of(found), changes),
         kind=kind_of(found),
@@ -142,14 +152,16 @@ def oom_page(found: OomSummary, view: ProfileView | None, run: str = "", why_no_
         caught=found.caught,
         batch_size=found.batch_size,
         rows=[
-            HeldRow(HELD_BY[row.kind], row.module, row.bytes, round(100 * row.bytes / total, 2), row.blocks)
+            OomHolder(HELD_BY[row.kind], row.module, row.bytes, round(100 * row.bytes / total, 2), row.blocks)
             for row in held.rows[:_MOST_ROWS]
         ],
-        activations=[ModuleBytes(module or "(no module)", size) for module, size in activations.items()][:_MOST_ROWS],
-        stacks=held.stacks[:_MOST_ROWS],
+        activations=[OomActivations(module or "(no module)", size) for module, size in activations.items()][
+            :_MOST_ROWS
+        ],
+        stacks=held.stacks[:_MOST_STACKS],
         sizes=held.sizes[:_MOST_ROWS],
         processes=found.processes,
-        over_time=found.over_time,
+        over_time_bytes=[size for _, size in found.over_time],
         unexplained_percent=round(100 * unexplained, 1),
         changes=[] if changes is None else [_row(change, changes, run) for change in changes.changes],
         cannot_say=cannot_say,
@@ -216,7 +228,7 @@ def _words(change: Change) -> str:
     return "expandable segments"
 
 
-def _row(change: Change, of: SmallestChange, run: str) -> ChangeRow:
+def _row(change: Change, of: SmallestChange, run: str) -> OomChange:
     request, time = change.request, change.ns_per_sample
     options = [f"--batch-size {request.batch_size}"]
     if request.accumulate > 1:
@@ -232,10 +244,12 @@ def _row(change: Change, of: SmallestChange, run: str) -> ChangeRow:
     command = f"tb-dlprof plan {run or 'RUN'} {' '.join(options)}"
     if request.expandable_segments:
         command = "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True python SCRIPT.py"
-    return ChangeRow(
+    return OomChange(
         change=_words(change),
         limit_bytes=change.limit,
         ms_per_sample=None if time is None else round(time[0] / _MS, 5),
+        ms_per_sample_low=None if time is None else round(time[1] / _MS, 5),
+        ms_per_sample_high=None if time is None else round(time[2] / _MS, 5),
         slower_percent=None if time is None or not of.as_was else round(100 * (time[0] / of.as_was - 1), 1),
         kind=change.kind,
         command=command,

@@ -103,9 +103,8 @@ def smallest_change(planner: MemoryPlanner, found: OomSummary) -> SmallestChange
 
 
 def _check_alike(planner: MemoryPlanner, found: OomSummary) -> None:
-    named, known = found.held.of("parameter"), planner.program.held_bytes(HeldKind.PARAMETER)
-    # Blocks are rounded up to 512 bytes.
-    if named and known and abs(named - known) > _ALIKE * known + 512 * len(found.held.rows):
+    named, known = found.held.requested_of("parameter"), planner.program.held_bytes(HeldKind.PARAMETER)
+    if named and known and abs(named - known) > _ALIKE * known:
         raise PlanError(
             f"the recorded step has {byte_size(known)} of parameters, and the one that failed {byte_size(named)}: "
             "it is another model."

@@ -108,7 +108,7 @@ class _Tally:
                 self._hold(address, size, block, private)
             elif state in _PENDING:
                 in_use = True
-                self._count("pending", "", size)
+                self._count("pending", "", size, block)
             else:
                 free.append(size)
         if in_use:
@@ -120,7 +120,7 @@ class _Tally:
     def _hold(self, address: int, size: int, block: dict[str, Any], private: bool) -> None:
         name = self._name(address, size)
         kind, module = name or ("graph_pool" if private else "unnamed", "")
-        self._count(kind, module, size)
+        self._count(kind, module, size, block)
         stack = stack_of(block.get("frames") or _first_history(block))
         if stack:
             sums = self.stacks.setdefault(stack, [0, 0])
@@ -135,11 +135,12 @@ class _Tally:
             return self.names[self.addresses[at]]
         return None
 
-    def _count(self, kind: HeldBy, module: str, size: int) -> None:
+    def _count(self, kind: HeldBy, module: str, size: int, block: dict[str, Any]) -> None:
         self.allocated += size
-        sums = self.rows.setdefault((kind, module), [0, 0])
+        sums = self.rows.setdefault((kind, module), [0, 0, 0])
         sums[0] += size
-        sums[1] += 1
+        sums[1] += whole(block.get("requested_size")) or size
+        sums[2] += 1
 
     def result(self, device: int) -> MemoryHeld:
         rows = sorted((HeldBytes(*key, *sums) for key, sums in self.rows.items()), key=lambda row: -row.bytes)

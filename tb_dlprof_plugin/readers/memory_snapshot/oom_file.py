@@ -27,8 +27,9 @@ _PICKLES = (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05")
 
 
 def files_in(folder: Path) -> list[Path]:
-    """The hook's files of a folder, the newest first."""
-    return sorted(folder.glob(SUMMARY_PATTERN), key=lambda path: (path.stat().st_mtime_ns, path.name), reverse=True)
+    """The hook's files of a folder, the newest first; links are passed over."""
+    found = [path for path in folder.glob(SUMMARY_PATTERN) if path.is_file() and not path.is_symlink()]
+    return sorted(found, key=lambda path: (path.stat().st_mtime_ns, path.name), reverse=True)
 
 
 def read_oom(path: Path) -> OomSummary:

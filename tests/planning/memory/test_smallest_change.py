@@ -29,7 +29,8 @@ def failure(known: MemoryPlanner, times: int = 4, share: float = 0.6) -> OomSumm
     batch = times * (known.view.profile.facts.batch_size or 1)
     limit = int(share * known.plan(PlanRequest(batch_size=batch)).peak_allocated.value)
     parameters = known.program.held_bytes(HeldKind.PARAMETER)
-    rows = [HeldBytes("parameter", "", parameters, 1), HeldBytes("unnamed", "", limit - parameters, 1)]
+    rest = limit - parameters
+    rows = [HeldBytes("parameter", "", parameters, parameters, 1), HeldBytes("unnamed", "", rest, rest, 1)]
     held = MemoryHeld(
         device=0, allocated=limit, reserved=limit, whole_free=0, holes=0, largest_hole=0, expandable=False,
         rows=rows, stacks=[], sizes=[],
