@@ -7,6 +7,7 @@ import * as fixtures from "../testing/fixtures";
 import { modules } from "../testing/modules";
 import { memory, memoryNotAttributed, memoryNotRecorded } from "../testing/memory";
 import { energy } from "../testing/energy";
+import { filled } from "../testing/filled";
 import { plan } from "../testing/plan";
 import { roofline } from "../testing/roofline";
 import { tried } from "../testing/tried";
@@ -442,6 +443,22 @@ describe("each page draws its answer", () => {
     expect(rows[1]?.textContent).toContain("unknown");
     await click(rows[0] as HTMLElement);
     expect(window.location.hash).toContain("p.tb_dlprof.op=conv1f");
+  });
+
+  it("Memory shows a failed allocation of the run, with what would have fitted", async () => {
+    await open(hash({ page: "memory", run: "resnet50/fp32" }));
+    expect(byId("memory-failure")).toBeNull();
+    await act(() => render(null, root));
+    const failure = filled("OomPage", {
+      headline: "Too much is held: a request of 50.0 MiB failed.",
+      changes: [{ change: "batches of 21", limit_bytes: 2 ** 31, command: "tb-dlprof plan runs/a --batch-size 21" }],
+      rows: [{ kind: "parameters", module: "fc", bytes: 2 ** 20, percent: 1, blocks: 2 }],
+    });
+    const answer = filled("OomOfRun", { ref: plan.ref, failure });
+    await open(hash({ page: "memory", run: "resnet50/fp32" }), { ...ANSWERS, out_of_memory: answer });
+    const shown = byId("memory-failure")?.textContent;
+    for (const words of ["Too much is held", "batches of 21", "--batch-size 21", "parameters", "2.00 GiB"])
+      expect(shown).toContain(words);
   });
 
   it("What fits: a batch size and a GPU are links to their plan, and the reasons stand below", async () => {
