@@ -171,3 +171,35 @@ def test_the_end_of_the_process_stays_as_it_was(tmp_path: Path, error: str, file
     found = files_in(tmp_path)
     assert len(found) == files
     assert all(json.loads(file.read_bytes())["requested"] == 64 << 20 for file in found)
+
+
+RUN_SCRIPT = """
+import torch
+from tb_dlprof_plugin.capture import out_of_memory
+out_of_memory._observe(0, 64 << 20, 1 << 30, 1 << 20)
+raise torch.cuda.OutOfMemoryError("CUDA out of memory.")
+"""
+
+
+def test_run_with_oom_explains_an_unchanged_script(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(RUN_SCRIPT)
+    for name, options, files in (("with", ["--oom"], 1), ("without", [], 0)):
+        command = [
+            sys.executable,
+            "-m",
+            "tb_dlprof_plugin.cli.main",
+            "run",
+            "--logdir",
+            str(tmp_path),
+            "--run-name",
+            name,
+        ]
+        done = subprocess.run(
+            [*command, "--run-name", name, *options, str(tmp_path / "train.py")],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 1
+        assert "CUDA out of memory." in done.stderr
+        assert len(files_in(tmp_path / name)) == files

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import pickle
 import random
@@ -14,6 +15,7 @@ from tb_dlprof_plugin.model.out_of_memory import SUMMARY_NAME, GpuProcess, Memor
 from tb_dlprof_plugin.readers.errors import TraceError
 from tb_dlprof_plugin.readers.memory_snapshot import oom_file
 from tb_dlprof_plugin.readers.memory_snapshot.blocks import held_of, summary_of
+from tb_dlprof_plugin.readers.memory_snapshot.in_child import BuiltinsAlone
 from tb_dlprof_plugin.readers.memory_snapshot.oom_file import read_oom
 
 MIB = 1 << 20
@@ -146,8 +148,8 @@ def test_a_pickle_runs_nothing(tmp_path: Path) -> None:
 
 def test_a_pickle_that_asks_for_gigabytes_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "large.pickle"
-    # Nine bytes: None, put into a memo of 2^30 places.
-    file.write_bytes(b"\x80\x04Nr" + (1 << 30).to_bytes(4, "little") + b".")
+    # Eight bytes: a text of 3 GiB follows, which it does not.
+    file.write_bytes(b"\x80\x04B" + (3 << 30).to_bytes(4, "little") + b".")
     with pytest.raises(TraceError, match=r"takes more than 1\.0 GiB of memory"):
         oom_file._unpickled(file, memory=1 << 30)
 
@@ -158,6 +160,18 @@ def test_a_pickle_that_takes_hours_is_ended(tmp_path: Path) -> None:
     file.write_bytes(b"\x80\x04}N" + 60 * b"2\x86" + b"Ns.")
     with pytest.raises(TraceError, match="memory or 2 seconds"):
         oom_file._unpickled(file, seconds=2)
+
+
+def test_a_long_history_is_reduced_as_it_is_read(tmp_path: Path) -> None:
+    content = snapshot()
+    # More than the 1000 entries that a pickle appends at once.
+    entries = [{"action": "alloc" if i % 2 == 0 else "free_completed", "size": i, "time_us": i} for i in range(5001)]
+    content["device_traces"][0] = [*entries, *content["device_traces"][0]]
+    whole = summary_of(content)
+    assert read_oom(pickled(tmp_path / "long.pickle", content)) == whole
+    assert len(whole.over_time) > 300
+    reader = BuiltinsAlone(io.BytesIO(pickle.dumps(content, protocol=4)))
+    assert [entry["action"] for entry in reader.load()["device_traces"][0]] == ["oom"]
 
 
 def test_mutated_pickles_are_read_or_refused_with_one_sentence(tmp_path: Path) -> None:

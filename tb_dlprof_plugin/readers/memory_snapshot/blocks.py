@@ -5,6 +5,7 @@ Written from the fields of torch 2.1 to 2.13; each may be missing. Values of ano
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -161,8 +162,12 @@ class _Tally:
         )
 
 
-def summary_of(snapshot: object) -> OomSummary:
+def summary_of(snapshot: object, histories: Mapping[int, History] | None = None) -> OomSummary:
     """A snapshot that torch wrote, of the GPU that failed last, else of that with most reserved.
+
+    Args:
+        snapshot: of torch.
+        histories: what was read of lists of entries, by the id of the list; others are whole.
 
     Raises:
         NoSnapshot: it is none.
@@ -175,6 +180,8 @@ def summary_of(snapshot: object) -> OomSummary:
     held = held_of(snapshot, device)
     settings = snapshot.get("allocator_settings") if isinstance(snapshot, dict) else None
     requested = whole(entry.get("size"))
+    trace = traces[device] if isinstance(traces, list) and device < len(traces) else []
+    history = (histories or {}).get(id(trace)) or History(trace)
     notes = ["A snapshot of torch names no parameter, gradient or optimizer state: the hook's file does."]
     if not held.stacks:
         notes.append("No stacks were recorded: torch.cuda.memory._record_memory_history(stacks='python') records them.")
@@ -184,7 +191,7 @@ def summary_of(snapshot: object) -> OomSummary:
         device_free=whole(entry.get("device_free")) if whole(entry.get("addr")) is None else whole(entry.get("addr")),
         where=list(stack_of(entry.get("frames"))),
         allocator_settings=_settings(settings),
-        over_time=_over_time(traces, device, held.allocated),
+        over_time=history.over_time(held.allocated),
         notes=notes,
     )
 
@@ -209,28 +216,36 @@ def _failures(traces: object) -> Iterator[tuple[int, dict[str, Any]]]:
                 yield device, entry
 
 
-def _over_time(traces: object, device: int, now: int) -> list[tuple[int, int]]:
-    """Allocated bytes over the recorded history, which ends at what is allocated now: the highest of each stretch."""
-    trace = traces[device] if isinstance(traces, list) and device < len(traces) else []
-    steps = []
-    for entry in trace if isinstance(trace, list) else ():
-        if not isinstance(entry, dict):
-            continue
-        size, at = whole(entry.get("size")) or 0, whole(entry.get("time_us")) or 0
-        if entry.get("action") == "alloc":
-            steps.append((at, size))
-        elif entry.get("action") == "free_completed":
-            steps.append((at, -size))
-    level = now - sum(size for _, size in steps)
-    points, width = [], max(1, -(-len(steps) // _MOST_POINTS))
-    highest = level
-    for index, (at, size) in enumerate(steps):
-        level += size
-        highest = max(highest, level)
-        if index % width == width - 1 or index == len(steps) - 1:
-            points.append((at, max(highest, 0)))
-            highest = level
-    return points
+STEPS = {"alloc": 1, "free_completed": -1}
+"""Actions of a history that change what is allocated."""
+
+
+class History:
+    """Times (us) and changes (bytes) of a history, 16 bytes an entry."""
+
+    def __init__(self, entries: object = ()) -> None:
+        self.times, self.changes = array("q"), array("q")
+        for entry in entries if isinstance(entries, list) else ():
+            if isinstance(entry, dict) and entry.get("action") in STEPS:
+                self.add(entry, STEPS[entry["action"]])
+
+    def add(self, entry: dict[str, Any], sign: int) -> None:
+        """An allocation (1) or a free (-1)."""
+        self.times.append(whole(entry.get("time_us")) or 0)
+        self.changes.append(sign * (whole(entry.get("size")) or 0))
+
+    def over_time(self, now: int) -> list[tuple[int, int]]:
+        """Allocated bytes, which end at what is allocated now: the highest of each stretch."""
+        level = now - sum(self.changes)
+        points, width = [], max(1, -(-len(self.times) // _MOST_POINTS))
+        highest = level
+        for index, (at, change) in enumerate(zip(self.times, self.changes, strict=True)):
+            level += change
+            highest = max(highest, level)
+            if index % width == width - 1 or index == len(self.times) - 1:
+                points.append((at, max(highest, 0)))
+                highest = level
+        return points
 
 
 def _first_history(block: dict[str, Any]) -> object:

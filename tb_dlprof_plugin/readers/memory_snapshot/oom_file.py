@@ -17,7 +17,8 @@ from tb_dlprof_plugin.readers.errors import TraceError
 _MOST_BYTES = 16 << 20
 """Of the hook's file, which has less than 1 MB."""
 _MOST_MEMORY, _LEAST_MEMORY = 16 << 30, 1 << 30
-_MOST_SECONDS = 900
+_MOST_SECONDS = 1800
+"""A snapshot of 1 GB takes two to three minutes."""
 _CODE = (
     "import sys; sys.path[:] = sys.argv[4:]; from {module} import main; "
     "sys.stdout.buffer.write(main(sys.argv[1], *map(int, sys.argv[2:4])))"
