@@ -1,7 +1,9 @@
 /** The page "What fits": memory of a configuration on a GPU, and in parts that open other batch sizes, GPUs, checkpoints. */
+import { signal } from "@preact/signals";
 import type { PlanPage as PlanData } from "../../api/types";
 import { NoteList } from "../../components/NoteList";
 import { Card } from "../../components/Card";
+import { More } from "../../components/More";
 import { CodeBlock } from "../../components/CodeBlock";
 import { Facts } from "../../components/Facts";
 import { Figure } from "../../components/Figure";
@@ -17,6 +19,8 @@ import { PlanParts } from "./PlanParts";
 
 const HOW_TO_RECORD =
   "with tb_dlprof_plugin.profile(logdir, model=model, optimizer=optimizer, profile_memory=True) as prof:\n";
+
+const assumedOpen = signal(false);
 
 export function PlanPage({ data }: { data: PlanData }) {
   if (data.figures.length === 0) return <NotRecorded data={data} />;
@@ -87,7 +91,16 @@ function PlanFigures({ data }: { data: PlanData }) {
 /** Why something is not known, and what the figures rest on. */
 function Reasons({ data }: { data: PlanData }) {
   const intervals = data.figures.slice(0, 1).map(({ source }) => `Intervals: ${source}.`);
-  return <NoteList testId="plan-notes" notes={[...intervals, ...data.assumptions, ...data.reasons]} />;
+  return (
+    <>
+      <NoteList testId="plan-notes" notes={data.reasons} />
+      {data.figures.length > 0 && (
+        <More title="What the figures rest on" testId="plan-more-assumed" open={assumedOpen}>
+          {() => <NoteList testId="plan-assumed" notes={[...intervals, ...data.assumptions]} />}
+        </More>
+      )}
+    </>
+  );
 }
 
 function NotRecorded({ data }: { data: PlanData }) {
