@@ -79,7 +79,7 @@ def _unpickled(path: Path, seconds: int = _MOST_SECONDS, memory: int | None = No
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
     try:
         done = subprocess.run(
-            [*command, *_paths()], capture_output=True, timeout=seconds + 30, check=False, env=environment
+            [*command, *_paths()], capture_output=True, timeout=2 * seconds + 30, check=False, env=environment
         )
     except (OSError, subprocess.TimeoutExpired):
         raise TraceError(f"{path} could not be read within {seconds} seconds.") from None
