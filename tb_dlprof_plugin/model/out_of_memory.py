@@ -5,7 +5,7 @@ Sizes are bytes. What is not known is None, since versions of torch differ in wh
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -15,6 +15,8 @@ SUMMARY_NAME, SNAPSHOT_NAME = "tb_dlprof_oom.{stem}.json", "tb_dlprof_oom.{stem}
 """Names of the hook's two files; ``stem`` has rank, time and process."""
 SUMMARY_PATTERN = SUMMARY_NAME.format(stem="*")
 
+Size = Annotated[int, msgspec.Meta(ge=0, le=1 << 62)]
+"""Bytes, or a number of blocks or samples: a file may come from anyone."""
 HeldBy = Literal["parameter", "gradient", "optimizer_state", "buffer", "graph_pool", "pending", "unnamed"]
 """Who holds a block: a named tensor; a private pool, as of CUDA graphs; a block that another stream still uses; or
 no named one: activations, inputs, temporary tensors, workspaces."""
@@ -37,9 +39,9 @@ class HeldBytes(msgspec.Struct, frozen=True):
 
     kind: HeldBy
     module: str
-    bytes: int
-    requested: int
-    blocks: int
+    bytes: Size
+    requested: Size
+    blocks: Size
 
 
 class StackBytes(msgspec.Struct, frozen=True):
@@ -80,11 +82,11 @@ class MemoryHeld(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     device: int
-    allocated: int
-    reserved: int
-    whole_free: int
-    holes: int
-    largest_hole: int
+    allocated: Size
+    reserved: Size
+    whole_free: Size
+    holes: Size
+    largest_hole: Size
     expandable: bool
     rows: list[HeldBytes]
     stacks: list[StackBytes]
@@ -119,13 +121,13 @@ class OomSummary(msgspec.Struct, frozen=True, kw_only=True):
     torch: str = ""
     gpu: str = ""
     model: str = ""
-    batch_size: int | None = None
+    batch_size: Size | None = None
     allocator_settings: str = ""
-    device_total: int | None = None
-    requested: int | None = None
-    limit: int | None = None
-    device_free: int | None = None
-    retries: int | None = None
+    device_total: Size | None = None
+    requested: Size | None = None
+    limit: Size | None = None
+    device_free: Size | None = None
+    retries: Size | None = None
     error: str = ""
     module: str = ""
     during: Pass = ""

@@ -25,6 +25,7 @@ from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store.run_ref import RunRef
 
 _MOST_ROWS, _MOST_STACKS = 200, 50
+_LONGEST_LINE = 500
 _MS = 1e6
 _NO_RUN = (
     "no run with memory was recorded with it; record some steps that fit, at a smaller batch, with "
@@ -148,7 +149,7 @@ def oom_page(found: OomSummary, view: ProfileView | None, run: str = "", why_no_
         largest_hole_bytes=held.largest_hole,
         module=found.module,
         during=found.during,
-        where=found.where,
+        where=[line[:_LONGEST_LINE] for line in found.where[:_MOST_STACKS]],
         caught=found.caught,
         batch_size=found.batch_size,
         rows=[

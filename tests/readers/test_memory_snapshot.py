@@ -9,6 +9,7 @@ import random
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from tb_dlprof_plugin.model.out_of_memory import SUMMARY_NAME, GpuProcess, MemoryHeld, OomSummary, kind_of
@@ -196,6 +197,7 @@ def test_mutated_pickles_are_read_or_refused_with_one_sentence(tmp_path: Path) -
     [
         (b"", "is neither a file of the hook"),
         (b'{"format": "x"}', "is neither a file of the hook"),
+        (msgspec.json.encode(OomSummary(held=held(), limit=-1)), "is neither a file of the hook"),
         (b'{"format": "tb_dlprof out of memory 9", "held": {}}', "is neither a file of the hook"),
     ],
 )

@@ -16,6 +16,7 @@ from tb_dlprof_plugin.planning.memory.allocator import rounded
 from tb_dlprof_plugin.planning.memory.capacity import Capacity
 from tb_dlprof_plugin.planning.memory.module_choices import frontier
 from tb_dlprof_plugin.planning.memory.plan import MemoryPlan, MemoryPlanner
+from tb_dlprof_plugin.planning.memory.rewrites import check
 from tb_dlprof_plugin.planning.memory.step_program import HeldKind, SlotKind, UnknownModule
 from tb_dlprof_plugin.planning.memory.step_time import NoStepTime, step_time
 
@@ -85,6 +86,7 @@ def smallest_change(planner: MemoryPlanner, found: OomSummary) -> SmallestChange
         raise PlanError("the batch size of the recorded step is not known.")
     if batch is None:
         raise PlanError("the batch size of the step that failed is not known; pass batch_size= to profile.")
+    check(planner.view, PlanRequest(batch_size=batch))
     _check_alike(planner, found)
     place = Capacity(found.gpu, room, room, "the failure")
     base = PlanRequest(batch_size=batch)

@@ -16,12 +16,12 @@ from tb_dlprof_plugin.model.out_of_memory import HeldBy, HeldBytes, MemoryHeld, 
 
 MOST_ROWS = 2000
 """By holder and module; a model with more has a row for the rest."""
-_MOST_STACKS = 500
+_MOST_STACKS = 200
 _MOST_SIZES = 500
 _MOST_POINTS = 400
 _DEPTH = 8
 """Frames of a stack that are kept."""
-_LONGEST_TEXT = 300
+_LONGEST_TEXT = 150
 _LIMIT = 1 << 62
 _IN_USE = "active_allocated"
 _PENDING = ("active_pending_free", "active_awaiting_free")

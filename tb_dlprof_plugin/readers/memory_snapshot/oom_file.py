@@ -14,7 +14,7 @@ import msgspec
 from tb_dlprof_plugin.model.out_of_memory import FORMAT, SUMMARY_PATTERN, OomSummary
 from tb_dlprof_plugin.readers.errors import TraceError
 
-_MOST_BYTES = 16 << 20
+_MOST_BYTES = 4 << 20
 """Of the hook's file, which has less than 1 MB."""
 _MOST_MEMORY, _LEAST_MEMORY = 16 << 30, 1 << 30
 _MOST_SECONDS = 1800

@@ -92,6 +92,7 @@ def test_activations_of_the_recorded_step_explain_what_nobody_named() -> None:
     [
         ({"batch_size": None}, "batch size of the step that failed"),
         ({"requested": None}, "no failed request"),
+        ({"batch_size": 0}, "at least one sample"),
         ({"limit": 200 << 30, "device_free": 190 << 30}, "held something that the recorded one does not"),
     ],
 )
