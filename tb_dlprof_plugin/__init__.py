@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tb_dlprof_plugin.api.many_runs import by_model, many_runs, sweep
     from tb_dlprof_plugin.api.profiles import page, read_profiles, report
     from tb_dlprof_plugin.capture import (
+        explain_oom,
         lightning_callback,
         profile,
         summarize_ranks,
@@ -38,6 +39,7 @@ _HOME = {
     "compare_jobs": "tb_dlprof_plugin.api.distributed",
     "distributed": "tb_dlprof_plugin.api.distributed",
     "job_table": "tb_dlprof_plugin.api.distributed",
+    "explain_oom": "tb_dlprof_plugin.capture",
     "import_job": "tb_dlprof_plugin.api.import_job",
     "lightning_callback": "tb_dlprof_plugin.capture",
     "many_runs": "tb_dlprof_plugin.api.many_runs",
@@ -63,6 +65,7 @@ __all__ = [
     "compare",
     "compare_jobs",
     "distributed",
+    "explain_oom",
     "import_job",
     "job_table",
     "lightning_callback",

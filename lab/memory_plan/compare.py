@@ -69,7 +69,7 @@ def compared(directory: Path) -> list[dict[str, Any]]:
             kind = "recorded" if not changes else " + ".join(changes)
             kind = f"precision {row['precision']}" if changes == ["precision"] else kind
             try:
-                found = planner.plan(request, largest=False)
+                found = planner.plan(request)
             except (PlanError, ValueError) as error:
                 print(f"{model}, {kind}: {error}")
                 continue

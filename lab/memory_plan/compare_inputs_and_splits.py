@@ -45,7 +45,7 @@ def compare(planner: MemoryPlanner, row: dict[str, Any]) -> list[str]:
             most = planner.largest_batch(PlanRequest(), Capacity("limit", limit, limit, "given")) or 0
             works, fails = row["largest_batch"], row["smallest_failing"]
             return [f"largest batch: {works} ran, {fails} did not; forecast {most} ({100 * (most / works - 1):+.1f} %)"]
-        found = planner.plan(PlanRequest(**plan), largest=False)
+        found = planner.plan(PlanRequest(**plan))
     except PlanError as error:
         return [f"no forecast: {error}"]
     lines = []

@@ -118,7 +118,7 @@ class Comparison:
                 most = planner.largest_batch(request, Capacity("limit", limit, limit, "given")) or 0
                 self.batches.append(Batch(row["model"], kind, row["largest_batch"], row["smallest_failing"], most))
             return
-        found = planner.plan(request, largest=False)
+        found = planner.plan(request)
         # A row with a limit repeats the peaks of the row without.
         for figure in FIGURES[2:] if "smallest_limit" in row else FIGURES[:2]:
             one = getattr(found, figure)

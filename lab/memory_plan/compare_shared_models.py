@@ -41,7 +41,7 @@ def compared(directory: Path) -> Iterator[Row]:
         if any("error" in one for one in ranks):
             continue
         model, way = ranks[0]["model"], ranks[0]["way"]
-        plan = planners[model].plan(PlanRequest(shard=way, gpus=truth["gpus"]), largest=False)
+        plan = planners[model].plan(PlanRequest(shard=way, gpus=truth["gpus"]))
         figures = ("peak_allocated", "own_peak_allocated", "peak_reserved")
         took = {figure: max(one[figure] for one in ranks) for figure in figures}
         yield Row(model, way, **took, allocated=plan.peak_allocated, reserved=plan.peak_reserved)

@@ -3,17 +3,18 @@
     python -m lab.memory_plan.speed [DIRECTORY ...]
 
 For each recorded model, in seconds of one core: opening the planner, one what-if, the largest batch, the frontier of
-checkpoints, and the page with all its tables. The last line has the longest of each.
+checkpoints, the page, and all its tables. The last line has the longest of each.
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
 import time
 from collections.abc import Callable
 from pathlib import Path
 
-from tb_dlprof_plugin.model.plan_request import PlanRequest
+from tb_dlprof_plugin.model.plan_request import PARTS, PlanQuestion, PlanRequest
 from tb_dlprof_plugin.pages.plan import plan_page
 from tb_dlprof_plugin.planning.memory.capacity import capacity
 from tb_dlprof_plugin.planning.memory.module_choices import frontier
@@ -23,7 +24,8 @@ from tb_dlprof_plugin.store.logdir import read_profiles
 from tb_dlprof_plugin.store.run_ref import RunRef
 
 DATA = Path(__file__).resolve().parents[2] / "tests" / "data" / "memory_plan"
-COLUMNS = ("open", "what-if", "largest batch", "frontier", "page")
+REF = RunRef("", "", 0, 0)
+COLUMNS = ("open", "what-if", "largest batch", "frontier", "page", "all tables")
 
 
 def seconds(work: Callable[[], object]) -> float:
@@ -41,10 +43,13 @@ def times(view: ProfileView) -> list[float]:
     assert room is not None
     return [
         opened,
-        seconds(lambda: known.plan(PlanRequest(batch_size=2 * batch), largest=False)),
+        seconds(lambda: known.plan(PlanRequest(batch_size=2 * batch)).verdict),
         seconds(lambda: known.largest_batch(PlanRequest(set_to_none=False), room)),
-        seconds(lambda: frontier(view, known.program, known.recorded_settings)),
-        seconds(lambda: plan_page(view, RunRef("", "", 0, 0), PlanRequest(batch_size=3 * batch))),
+        seconds(lambda: list(frontier(view, known.program, known.recorded_settings))),
+        *(
+            seconds(functools.partial(plan_page, view, REF, PlanQuestion(batch_size=3 * batch, also=also)))
+            for also in ((), PARTS)
+        ),
     ]
 
 

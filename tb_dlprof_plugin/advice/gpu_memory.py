@@ -31,7 +31,7 @@ def memory_after(context: RuleContext, request: PlanRequest) -> str:
     """A sentence on the peaks with and without a change; "" where the planner does not know them."""
     try:
         known = planner(context.view)
-        before, after = known.plan(PlanRequest(), largest=False), known.plan(request, largest=False)
+        before, after = known.plan(PlanRequest()), known.plan(request)
     except (PlanError, UnknownModule):
         return ""
     return (

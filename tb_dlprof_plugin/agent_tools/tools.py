@@ -30,6 +30,7 @@ from tb_dlprof_plugin.pages.common import StepFigures
 from tb_dlprof_plugin.pages.compare import ComparePage
 from tb_dlprof_plugin.pages.compare_verdict import regression
 from tb_dlprof_plugin.pages.forecast import ForecastPage
+from tb_dlprof_plugin.pages.out_of_memory import OomOfRun
 from tb_dlprof_plugin.pages.overview import Overview
 from tb_dlprof_plugin.pages.plan import PlanPage
 from tb_dlprof_plugin.pages.runs import ManyRunsPage
@@ -341,8 +342,40 @@ class Tools:
             figures=figures,
             cannot_say=unknown + [CannotSay("", text) for text in plan.assumptions],
             evidence=[Evidence("plan"), *([Evidence("forecast", precision)] if precision else [])],
-            rows=[{"batch_size": row.batch_size, "verdict": row.verdict} for row in plan.batches],
-            rows_are="Whether other batch sizes fit.",
+        )
+
+    def out_of_memory(self, run: str) -> Reply:
+        """Why a training ran out of GPU memory, who held what, and the single changes that would have fitted.
+
+        Args:
+            run: its name; its directory has what `tb-dlprof run --oom` or profile(..., oom=True) left.
+        """
+        page = self._page("out_of_memory", OomOfRun, run=run).failure
+        if page is None:
+            raise ToolFailure(f"Run {run!r} has no failed allocation; record with tb-dlprof run --oom.")
+        held = "; ".join(f"{row.kind} {row.module} {row.percent:.0f} %".replace("  ", " ") for row in page.rows[:8])
+        unknown = [CannotSay("what would have fitted", page.cannot_say)] if page.cannot_say else []
+        return fitted(
+            f"{page.headline} In use: {held}.",
+            figures=[
+                counted("requested", page.requested_bytes, "bytes"),
+                counted("limit", page.limit_bytes, "bytes"),
+                counted("in use", page.allocated_bytes, "bytes"),
+                counted("unexplained", page.unexplained_percent, "%"),
+            ],
+            cannot_say=unknown + [CannotSay("", note) for note in page.notes],
+            evidence=[Evidence("memory")],
+            rows=[
+                {
+                    "change": row.change,
+                    "needs_at_most_bytes": row.limit_bytes,
+                    "ms_per_sample": row.ms_per_sample,
+                    "longer_percent": row.slower_percent,
+                    "command": row.command,
+                }
+                for row in page.changes
+            ],
+            rows_are="Single changes that fit under the limit even with the upper end of their forecast.",
         )
 
     def _forecast(
@@ -478,5 +511,6 @@ TOOLS: tuple[Callable[..., Reply], ...] = (
     Tools.explain,
     Tools.compare,
     Tools.what_if,
+    Tools.out_of_memory,
 )
 """All tools but `measure`: they only read."""

@@ -15,7 +15,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tb_dlprof_plugin.model.plan_request import PlanRequest
+from tb_dlprof_plugin.model.plan_request import PlanQuestion
 from tb_dlprof_plugin.model.profile import Profile
 from tb_dlprof_plugin.model.request import keywords_of
 from tb_dlprof_plugin.model.visible import visible
@@ -229,8 +229,8 @@ class ReadProfile(StoredProfile):
             raise ModuleNotFoundError("The widget needs anywidget: pip install anywidget.", name="anywidget") from None
         return RunWidget(html=self.html(), height=height)
 
-    @keywords_of(PlanRequest)
-    def plan(self, request: PlanRequest) -> Page:
+    @keywords_of(PlanQuestion)
+    def plan(self, request: PlanQuestion) -> Page:
         """What the training takes of a GPU's memory in another configuration, whether it fits, and the largest batch.
 
         Raises:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tb_dlprof_plugin.capture.handler import TraceHandler, trace_handler
     from tb_dlprof_plugin.capture.lightning import lightning_callback
+    from tb_dlprof_plugin.capture.out_of_memory import explain_oom
     from tb_dlprof_plugin.capture.process_pool import wait_for_analysis
     from tb_dlprof_plugin.capture.rank_summaries import summarize_ranks
     from tb_dlprof_plugin.capture.session import ProfileSession, profile
@@ -22,6 +23,7 @@ _HOME = {
     "ProfileSession": "session",
     "TbDlprofWarning": "warn",
     "TraceHandler": "handler",
+    "explain_oom": "out_of_memory",
     "lightning_callback": "lightning",
     "profile": "session",
     "summarize_ranks": "rank_summaries",
@@ -34,6 +36,7 @@ __all__ = [
     "ProfileSession",
     "TbDlprofWarning",
     "TraceHandler",
+    "explain_oom",
     "lightning_callback",
     "profile",
     "summarize_ranks",

@@ -22,6 +22,7 @@ from tb_dlprof_plugin.capture.cycle import StepKind, StepKinds
 from tb_dlprof_plugin.capture.facts.optimizer import OptimizerWatch
 from tb_dlprof_plugin.capture.handler import TraceHandler, make_ranges
 from tb_dlprof_plugin.capture.light_window import light_would_say_more
+from tb_dlprof_plugin.capture.out_of_memory import OutOfMemoryWatch, Stacks
 from tb_dlprof_plugin.capture.process_pool import EXIT_WAIT_S
 from tb_dlprof_plugin.capture.profiler_turn import ProfilerTurn
 from tb_dlprof_plugin.capture.record_options import NAMES
@@ -60,6 +61,7 @@ def profile(
     wait: bool | None = None,
     quiet: bool | None = None,
     exit_wait_s: float = EXIT_WAIT_S,
+    oom: bool | Stacks = False,
     **profiler_options: Any,
 ) -> ProfileSession:
     """Profile the training steps inside the ``with`` block; call ``step()`` on the result after each one.
@@ -78,6 +80,8 @@ def profile(
             worker of Ray. Otherwise the interpreter's exit waits.
         quiet: print no line on standard error about the first recording of rank 0 once it is analysed; by default
             where TB_DLPROF_QUIET is set to anything but 0.
+        oom: leave an explanation for `tb-dlprof oom` where an out-of-memory error of CUDA leaves the block; "stacks"
+            also records the Python stacks of allocations, up to 100,000 of them.
         profiler_options: further arguments of ``torch.profiler.profile``.
 
     The other arguments are those of `trace_handler`.
@@ -93,19 +97,27 @@ def profile(
         **profiler_options,
     }
     ranges_of = model if arguments.flag("module_ranges", module_ranges, True) else None
-    return ProfileSession(handler, ranges_of, schedule, options, arguments.flag("wait", wait, None))
+    watch = _watch(handler, oom, model, optimizer, rank, batch_size) if oom else None
+    return ProfileSession(handler, ranges_of, schedule, options, arguments.flag("wait", wait, None), watch)
 
 
 class ProfileSession:
     """What `profile` returns: a context manager with ``step()``. Unknown attributes are the torch profiler's own."""
 
     def __init__(
-        self, handler: TraceHandler, ranges_of: Any, schedule: Any, options: dict[str, Any], wait: bool | None
+        self,
+        handler: TraceHandler,
+        ranges_of: Any,
+        schedule: Any,
+        options: dict[str, Any],
+        wait: bool | None,
+        oom: OutOfMemoryWatch | None = None,
     ) -> None:
         self.handler = handler
         self.profiler: torch.profiler.profile | None = None
         self._options = options
         self._wait = wait
+        self._oom = oom
         # Without a schedule it is not known yet whether the block calls `step`. So its first step is recorded, and
         # discarded if a second one follows.
         self._undecided = schedule is None
@@ -141,6 +153,8 @@ class ProfileSession:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._interrupted = kind is not None
+        if self._oom is not None:
+            self._oom.left_by(error)
         self.stop(wait=False if self._interrupted else None)
 
     def start(self) -> None:
@@ -148,6 +162,8 @@ class ProfileSession:
         if self._started or self._failed:
             return
         self._started, self._pid = True, os.getpid()
+        if self._oom is not None:
+            self._oom.begin()
         self._entered_s = time.monotonic()
         self._guarded(self._start)
 
@@ -171,6 +187,8 @@ class ProfileSession:
             self._guarded(self._stop)
         probe(self._settle)
         self.handler.release()
+        if self._oom is not None:
+            self._oom.end()
         if not self._failed and wait is not False and (_waits_by_itself() if self._wait is None else self._wait):
             self.handler.wait()
 
@@ -402,6 +420,16 @@ class ProfileSession:
         probe(self._turn.end)
         self._unsettled = self._turn.is_stranded
         self._turn.leave()
+
+
+def _watch(
+    handler: TraceHandler, oom: bool | Stacks, model: Any, optimizer: Any, rank: int | None, batch_size: int | None
+) -> OutOfMemoryWatch | None:
+    if oom not in (True, "stacks"):
+        warn(f'oom={oom!r} is left out: it must be True, False or "stacks".')
+        return None
+    directory = handler.logdir if handler.has_logdir else None
+    return OutOfMemoryWatch(directory, model, optimizer, oom == "stacks", rank, batch_size)
 
 
 def _schedule_or_default(given: Any) -> Schedule:

@@ -74,7 +74,8 @@ _ALL = (
         "SCRIPT.py",
         of_dlprof=True,
         starts_another=True,
-        more="mode nsys-opts cuda-graph-nodes formats output-path base-name dump-model-data fail-on verbosity version",
+        more="mode profile-range nsys-opts cuda-graph-nodes formats output-path base-name dump-model-data fail-on "
+        "verbosity version",
     ),
     Command(
         "try",
@@ -134,6 +135,13 @@ _ALL = (
     ),
     Command("memory", "memory:memory", "Show what fills the memory at its peak.", "TRACE", page="memory"),
     Command(
+        "oom",
+        "oom:oom",
+        "Explain a CUDA out-of-memory error.",
+        "FILE",
+        prints="`rows`; others: `changes`, `activations`, `stacks`, `sizes`",
+    ),
+    Command(
         "advise",
         "advise:advise",
         "Show what to change and the estimated savings.",
@@ -160,8 +168,9 @@ _ALL = (
         "Plan the memory of another configuration.",
         "RUN --batch-size 64",
         page="plan",
-        prints="the plan, batch sizes, GPUs and sets of checkpoints",
-        more="image-size layers accumulate offload relu set-to-none expandable-segments tensor-parallel",
+        prints="`batches`; others: `gpus`, `checkpoints`, `shards`, `stages`",
+        more="sequence-length image-size layers accumulate offload relu set-to-none expandable-segments "
+        "tensor-parallel",
     ),
     Command(
         "distributed",
@@ -228,7 +237,7 @@ GROUPS = {
     "Record": ("run", "try", "import"),
     "Look": (
         "view", "summary", "advise", "modules", "op-types", "ops", "kernels", "launches", "loader", "timeline",
-        "tensor-cores", "roofline", "compiled", "memory", "energy", "tried", "info", "mcp",
+        "tensor-cores", "roofline", "compiled", "memory", "oom", "energy", "tried", "info", "mcp",
     ),
     "Compare": ("compare", "runs", "sweep", "power"),
     "Plan": ("predict", "plan"),

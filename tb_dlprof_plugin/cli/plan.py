@@ -9,13 +9,13 @@ import typer
 
 from tb_dlprof_plugin.cli.errors import refuse
 from tb_dlprof_plugin.cli.open_profile import choose
-from tb_dlprof_plugin.cli.options import Printing, Source
+from tb_dlprof_plugin.cli.options import OutputFormat, Printing, Source
 from tb_dlprof_plugin.cli.printing import UNKNOWN, print_page
 from tb_dlprof_plugin.cli.request_options import takes_requests
 from tb_dlprof_plugin.cli.rows import print_rows
 from tb_dlprof_plugin.cli.terminal import say
 from tb_dlprof_plugin.model.formatting import byte_size, energy
-from tb_dlprof_plugin.model.plan_request import TENSOR_PARALLEL, PlanError, PlanRequest
+from tb_dlprof_plugin.model.plan_request import PARTS, TENSOR_PARALLEL, PlanError, PlanQuestion
 from tb_dlprof_plugin.model.run_choice import ProfileChoice
 from tb_dlprof_plugin.pages.plan import PlanFigure, PlanPage, plan_page
 from tb_dlprof_plugin.pages.plan_rows import CheckpointRow, PlanRow
@@ -28,7 +28,7 @@ NOT_FITTING = 3
 @takes_requests
 def plan(
     source: Source,
-    request: PlanRequest,
+    question: PlanQuestion,
     tensor_parallel: Annotated[
         int | None,
         typer.Option(help="GPUs that share pairs of linear layers, as --shard tp --gpus N.", metavar="N"),
@@ -43,14 +43,18 @@ def plan(
     """Plan the memory of another configuration.
 
     Of a run that was recorded with its memory (`run --memory`): whether it fits, the largest batch, the step time.
+    --also adds other batch sizes, GPUs, sets of checkpoints, and ways to share the work over GPUs.
     """
     if tensor_parallel is not None:
-        if request.shard not in (None, TENSOR_PARALLEL) or request.gpus not in (1, tensor_parallel):
+        if question.shard not in (None, TENSOR_PARALLEL) or question.gpus not in (1, tensor_parallel):
             refuse("--tensor-parallel names the way to share and the number of GPUs: leave out --shard and --gpus.")
-        request = replace(request, shard=TENSOR_PARALLEL, gpus=tensor_parallel)
+        question = replace(question, shard=TENSOR_PARALLEL, gpus=tensor_parallel)
+    asked = printing.table or (PARTS[0] if printing.output in (OutputFormat.csv, OutputFormat.parquet) else "")
+    if asked in PARTS:
+        question = replace(question, also=(*question.also, asked))
     chosen = choose(source, choice)
     try:
-        page = plan_page(chosen.view, chosen.ref, request)
+        page = plan_page(chosen.view, chosen.ref, question)
     except PlanError as error:
         refuse(f"{source}: {error}")
     print_page(page, printing, text=lambda: _print_text(page))

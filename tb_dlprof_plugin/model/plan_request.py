@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Literal, get_args
 
-from tb_dlprof_plugin.model.request import Option, Request, byte_count, counts_by_name, names
+from tb_dlprof_plugin.model.request import Option, Request, byte_count, counts_by_name, names, request_of
 
 AUTO = ("auto",)
 """In place of modules to checkpoint: none where the configuration fits, else the cheapest set that does."""
@@ -123,3 +123,34 @@ class PlanRequest(Request):
         int | None,
         Option("Memory of a GPU that is not named, such as 24GiB.", read=byte_count, flag="memory", metavar="SIZE"),
     ] = None
+
+
+PARTS = ("batches", "gpus", "checkpoints", "shards", "stages", "gpus_needed", "deepest")
+"""What a plan can answer besides its configuration, each with many replays; fields of `pages.plan.PlanPage`."""
+
+
+def _parts(text: str) -> tuple[str, ...]:
+    found = names(text)
+    if "all" in found:
+        return PARTS
+    for part in found:
+        if part not in PARTS:
+            raise ValueError(f"takes all, or some of {', '.join(PARTS)}, with commas between, not {part!r}.")
+    return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanQuestion(PlanRequest):
+    """A configuration, and what else is asked around it."""
+
+    also: Annotated[
+        Sequence[str],
+        Option(
+            f"What else to answer, with commas between: {', '.join(PARTS)}, or all.", read=_parts, metavar="all|PARTS"
+        ),
+    ] = ()
+
+    @property
+    def configuration(self) -> PlanRequest:
+        """Without what else is asked."""
+        return request_of(PlanRequest, self)

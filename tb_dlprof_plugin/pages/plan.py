@@ -5,7 +5,7 @@ Sizes are megabytes of 10^6 bytes. What cannot be answered is None, and `unknown
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Annotated
 
@@ -13,8 +13,8 @@ import msgspec
 
 from tb_dlprof_plugin.metrics.energy import energy_missing
 from tb_dlprof_plugin.model.formatting import byte_size
-from tb_dlprof_plugin.model.plan_request import AUTO, PlanError, PlanRequest
-from tb_dlprof_plugin.names.gpu_memory import UnknownGpu
+from tb_dlprof_plugin.model.plan_request import AUTO, PlanError, PlanQuestion, PlanRequest
+from tb_dlprof_plugin.names.gpu_memory import COMMON, UnknownGpu
 from tb_dlprof_plugin.pages.columns import Column, Definition, columns_of
 from tb_dlprof_plugin.pages.common import SelectedRange, selected_range
 from tb_dlprof_plugin.pages.plan_rows import (
@@ -32,6 +32,7 @@ from tb_dlprof_plugin.pages.plan_split import Depth, ShardRow, StageRow, depth, 
 from tb_dlprof_plugin.pages.quantities import ALLOCATOR_MEMORY, GPU_MEMORY, JOULES, PEAK_RESERVED
 from tb_dlprof_plugin.planning.energy import NoEnergy, planned_energy
 from tb_dlprof_plugin.planning.memory.capacity import Capacity, capacity
+from tb_dlprof_plugin.planning.memory.module_choices import frontier
 from tb_dlprof_plugin.planning.memory.plan import Bytes, MemoryPlan, MemoryPlanner, planner
 from tb_dlprof_plugin.planning.memory.rewrite_batch import input_size
 from tb_dlprof_plugin.planning.memory.rewrites import changes_of, check
@@ -76,11 +77,11 @@ class HeldRow(msgspec.Struct, frozen=True):
 
 
 class PlanPage(msgspec.Struct, frozen=True):
-    """The plan of one configuration, and the tables around it: batch sizes, GPUs, sets of checkpoints.
+    """The plan of one configuration, and of the tables around it those that were asked for (`PARTS`): others are empty.
 
-    ``low_mb`` and ``high_mb`` are the ends of ``peak_reserved_mb``; ``figures`` has all intervals. ``sequence_length``
-    and ``image_size`` are None where the model has no such input. ``unknown`` has the reason for each figure that is
-    None, by its field; ``reasons`` are the same in sentences.
+    ``gpu_names`` are GPUs to choose from; ``low_mb`` and ``high_mb`` are the ends of ``peak_reserved_mb``; ``figures``
+    has all intervals. ``sequence_length`` and ``image_size`` are None where the model has no such input. ``unknown``
+    has the reason for each figure that is None, by its field; ``reasons`` are the same in sentences.
     """
 
     ref: RunRef
@@ -88,6 +89,7 @@ class PlanPage(msgspec.Struct, frozen=True):
     headline: str
     range: SelectedRange
     gpu: str
+    gpu_names: list[str]
     batch_size: int | None
     sequence_length: int | None
     image_size: int | None
@@ -131,10 +133,10 @@ class PlanPage(msgspec.Struct, frozen=True):
     assumptions: list[str]
 
 
-_RECORDED = PlanRequest()
+_RECORDED = PlanQuestion()
 
 
-def what_fits(view: ProfileView, ref: RunRef, selection: Selection, request: PlanRequest = _RECORDED) -> PlanPage:
+def what_fits(view: ProfileView, ref: RunRef, selection: Selection, request: PlanQuestion = _RECORDED) -> PlanPage:
     """The plan of a configuration; where it cannot be planned, a page with its controls to choose another one."""
     try:
         return plan_page(view, ref, request)
@@ -142,18 +144,18 @@ def what_fits(view: ProfileView, ref: RunRef, selection: Selection, request: Pla
         return refused_page(view, ref, str(error))
 
 
-def plan_page(view: ProfileView, ref: RunRef, request: PlanRequest, *, tables: bool = True) -> PlanPage:
+def plan_page(view: ProfileView, ref: RunRef, question: PlanQuestion) -> PlanPage:
     """The plan of a configuration.
 
     Args:
         view: the run.
         ref: its name.
-        request: the configuration.
-        tables: also the tables of batch sizes, GPUs and checkpoints.
+        question: the configuration, and the tables to answer with it.
 
     Raises:
         PlanError: the request is invalid, or names what the run does not have.
     """
+    request = question.configuration
     to_fit = request.checkpoint == AUTO
     if to_fit:
         request = replace(request, checkpoint=())
@@ -164,15 +166,13 @@ def plan_page(view: ProfileView, ref: RunRef, request: PlanRequest, *, tables: b
     except UnknownGpu as error:
         raise PlanError(str(error)) from None
     except PlanError as error:
-        return _nothing(view, ref, request, str(error))
+        return _nothing(view, ref, request, str(error), question.also)
     try:
-        points = checkpoint_rows(view, memory, request) if tables or to_fit else []
         if to_fit and room is not None:
-            request = _to_fit(memory, request, [row.modules for row in points])
-        plan = memory.plan(request)
+            request = to_fit_with_checkpoints(memory, request)
+        return _page(view, ref, request, memory, memory.plan(request), question.also)
     except UnknownModule as error:
         raise PlanError(str(error)) from None
-    return _page(view, ref, request, memory, plan, points, tables)
 
 
 def refused_page(view: ProfileView, ref: RunRef, why: str) -> PlanPage:
@@ -181,7 +181,7 @@ def refused_page(view: ProfileView, ref: RunRef, why: str) -> PlanPage:
     figures = dict.fromkeys(("step_ms", "step_low_ms", "step_high_ms", "samples_per_second", "joules_per_step"))
     unknown = page.unknown | dict.fromkeys(figures, why)
     return msgspec.structs.replace(
-        page, headline=f"Not planned: {why}", batches=[], unknown=unknown, reasons=reasons(unknown), **figures
+        page, headline=f"Not planned: {why}", unknown=unknown, reasons=reasons(unknown), **figures
     )
 
 
@@ -191,8 +191,7 @@ def _page(
     request: PlanRequest,
     memory: MemoryPlanner,
     plan: MemoryPlan,
-    points: list[CheckpointRow],
-    tables: bool,
+    also: Collection[str],
 ) -> PlanPage:
     unknown: dict[str, str] = {}
     given = input_size(view)
@@ -213,6 +212,7 @@ def _page(
         headline=_headline(plan, batch),
         range=selected_range(view, view.selection()),
         gpu=plan.capacity.gpu if plan.capacity else "",
+        gpu_names=list(COMMON),
         batch_size=batch,
         sequence_length=request.sequence_length or given.length,
         image_size=request.image_size or given.side,
@@ -234,13 +234,13 @@ def _page(
         reasons=reasons(unknown),
         figures=_figures(view, request, plan),
         held=[HeldRow(_HELD[kind], in_mb(size)) for kind, size in plan.held.items()],
-        batches=batch_rows(view, memory, request) if tables else [],
-        gpus=gpu_rows(view, memory, request) if tables else [],
-        checkpoints=points if tables else [],
-        shards=shard_rows(memory, request, max(request.gpus, _GPUS)) if tables else [],
-        stages=stage_rows(view, memory, request, max(request.gpus, _GPUS)) if tables else [],
-        gpus_needed=gpus_needed(memory, request) if tables else None,
-        deepest=depth(memory, request, plan.capacity) if tables else None,
+        batches=batch_rows(view, memory, request) if "batches" in also else [],
+        gpus=gpu_rows(view, memory, request) if "gpus" in also else [],
+        checkpoints=checkpoint_rows(view, memory, request) if "checkpoints" in also else [],
+        shards=shard_rows(memory, request, max(request.gpus, _GPUS)) if "shards" in also else [],
+        stages=stage_rows(view, memory, request, max(request.gpus, _GPUS)) if "stages" in also else [],
+        gpus_needed=gpus_needed(memory, request) if "gpus_needed" in also else None,
+        deepest=depth(memory, request, plan.capacity) if "deepest" in also else None,
         assumptions=[
             *plan.assumptions,
             *_reserved_before(view, request, plan),
@@ -279,7 +279,7 @@ def reasons(unknown: Mapping[str, str]) -> list[str]:
     return [f"{', '.join(dict.fromkeys(names))}: {why}" for why, names in by_reason.items()]
 
 
-def _nothing(view: ProfileView, ref: RunRef, request: PlanRequest, why: str) -> PlanPage:
+def _nothing(view: ProfileView, ref: RunRef, request: PlanRequest, why: str, also: Collection[str] = ()) -> PlanPage:
     """The plan of a run whose memory is not known: its step, and no batch that would fit."""
     unknown = dict.fromkeys(
         ("peak_allocated_mb", "peak_reserved_mb", "smallest_limit_mb", "fits", "largest_batch"), why
@@ -292,7 +292,7 @@ def _nothing(view: ProfileView, ref: RunRef, request: PlanRequest, why: str) -> 
         unknown.setdefault("samples_per_second", _NO_BATCH)
     return PlanPage(
         ref=ref, model=view.profile.facts.model or "", headline=f"Not known: {why}",
-        range=selected_range(view, view.selection()), gpu=room.gpu if room else "",
+        range=selected_range(view, view.selection()), gpu=room.gpu if room else "", gpu_names=list(COMMON),
         batch_size=batch, sequence_length=request.sequence_length, image_size=request.image_size, verdict="not known",
         fits=None, peak_allocated_mb=None, peak_reserved_mb=None, low_mb=None, high_mb=None, smallest_limit_mb=None,
         capacity_mb=in_mb(room.least) if room else None, largest_batch=None,
@@ -300,8 +300,8 @@ def _nothing(view: ProfileView, ref: RunRef, request: PlanRequest, why: str) -> 
         step_high_ms=in_ms(step.high_ns) if step else None, samples_per_second=rate_of(step, batch, request.accumulate),
         joules_per_step=joules, unknown=unknown,
         reasons=reasons({field: reason for field, reason in unknown.items() if reason != why}), figures=[], held=[],
-        batches=batch_rows(view, None, request), gpus=[], checkpoints=[], shards=[], stages=[],
-        gpus_needed=None, deepest=None, assumptions=[],
+        batches=batch_rows(view, None, request) if "batches" in also else [], gpus=[], checkpoints=[],
+        shards=[], stages=[], gpus_needed=None, deepest=None, assumptions=[],
     )  # fmt: skip
 
 
@@ -343,12 +343,11 @@ def _figures(view: ProfileView, request: PlanRequest, plan: MemoryPlan) -> list[
     return [PlanFigure(name, in_mb(size.value), in_mb(size.low), in_mb(size.high), source) for name, size in rows]
 
 
-def _to_fit(memory: MemoryPlanner, request: PlanRequest, sets: list[list[str]]) -> PlanRequest:
+def to_fit_with_checkpoints(memory: MemoryPlanner, request: PlanRequest) -> PlanRequest:
     """With the first set of modules, from none on, with which it fits; the last where none does."""
-    tried = request
-    for modules in sets:
-        tried = replace(request, checkpoint=tuple(modules))
-        if memory.plan(tried, largest=False).verdict == "fits":
+    for point in frontier(memory.view, memory.changed(request), memory.settings(request)):
+        tried = replace(request, checkpoint=point.modules)
+        if memory.plan(tried).verdict == "fits":
             break
     return tried
 

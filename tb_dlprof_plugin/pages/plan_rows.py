@@ -71,7 +71,7 @@ def batch_rows(view: ProfileView, memory: MemoryPlanner | None, request: PlanReq
     if not recorded:
         return []
     sizes = sorted({max(1, int(recorded * factor)) for factor in _FACTORS} | {request.batch_size or recorded})
-    return [_row(view, memory, replace(request, batch_size=size), largest=False) for size in sizes]
+    return [_row(view, memory, replace(request, batch_size=size)) for size in sizes]
 
 
 def gpu_rows(view: ProfileView, memory: MemoryPlanner, request: PlanRequest) -> list[PlanRow]:
@@ -80,8 +80,8 @@ def gpu_rows(view: ProfileView, memory: MemoryPlanner, request: PlanRequest) -> 
     return [_row(view, memory, one, largest=True) for one in requests]
 
 
-def _row(view: ProfileView, memory: MemoryPlanner | None, request: PlanRequest, largest: bool) -> PlanRow:
-    plan = memory.plan(request, largest) if memory is not None else None
+def _row(view: ProfileView, memory: MemoryPlanner | None, request: PlanRequest, largest: bool = False) -> PlanRow:
+    plan = memory.plan(request) if memory is not None else None
     room = plan.capacity if plan is not None else capacity(view, request.gpu, request.memory_bytes)
     step = step_or_reason(view, request, {})
     batch = request.batch_size or view.profile.facts.batch_size
@@ -93,7 +93,7 @@ def _row(view: ProfileView, memory: MemoryPlanner | None, request: PlanRequest, 
         smallest_limit_mb=in_mb(plan.smallest_limit.value) if plan else None,
         capacity_mb=in_mb(room.least) if room else None,
         verdict=plan.verdict if plan else "not known",
-        largest_batch=plan.largest_batch if plan else None,
+        largest_batch=plan.largest_batch if plan and largest else None,
         step_ms=in_ms(step.ns) if step else None,
         samples_per_second=rate_of(step, batch, request.accumulate),
     )

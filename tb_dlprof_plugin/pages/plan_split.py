@@ -75,7 +75,7 @@ def shard_rows(memory: MemoryPlanner, request: PlanRequest, gpus: int) -> list[S
     rows = []
     for shard in SHARES:
         try:
-            plan = memory.plan(replace(request, shard=shard, gpus=gpus), largest=False)
+            plan = memory.plan(replace(request, shard=shard, gpus=gpus))
         except PlanError:
             continue
         allocated, reserved = plan.peak_allocated.value, plan.peak_reserved.value
@@ -90,7 +90,7 @@ def gpus_needed(memory: MemoryPlanner, request: PlanRequest) -> int | None:
     for gpus in _RANKS:
         try:
             sharded = replace(request, shard=shard if gpus > 1 else None, gpus=gpus)
-            plan = memory.plan(sharded, largest=False)
+            plan = memory.plan(sharded)
         except PlanError:
             return None
         if plan.capacity is None:

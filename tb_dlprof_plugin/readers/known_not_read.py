@@ -137,7 +137,7 @@ KNOWN: tuple[KnownFormat, ...] = (
     KnownFormat("a tar archive", _unpack, _begins(_TAR)),
     KnownFormat(
         "a snapshot of PyTorch's CUDA memory (torch.cuda.memory._dump_snapshot)",
-        lambda path: "open it on https://pytorch.org/memory_viz, or record with torch.profiler and profile_memory=True",
+        lambda path: f"read it with `tb-dlprof oom {path}`, or record with torch.profiler and profile_memory=True",
         _is_snapshot,
     ),
     KnownFormat(

@@ -118,6 +118,14 @@ _ALL = (
         lacks="Run {run!r} holds no memory of device {device!r}.",
     ),
     Route(
+        "out_of_memory",
+        "the failed allocation in the run's directory: who held what, and what would have fitted",
+        "web.oom_of_run:oom_of_run",
+        query="ProfileQuery",
+        in_file="part",
+        reads_disk=True,
+    ),
+    Route(
         "plan",
         "what a training takes of a GPU's memory in another configuration, and what fits",
         "pages.plan:what_fits",

@@ -21,7 +21,7 @@ from tb_dlprof_plugin.agent_tools.measure import Measure  # noqa: E402
 pytestmark = pytest.mark.slow
 RECORDED = Path(__file__).parents[2] / "demo" / "recorded"
 RUN = "lenet/fp32"
-READING = ["list_runs", "summary", "advise", "table", "explain", "compare", "what_if"]
+READING = ["list_runs", "summary", "advise", "table", "explain", "compare", "what_if", "out_of_memory"]
 MOST_OF_TOOLS = 17_000
 """Characters that all tools cost a conversation, names, arguments and results together."""
 

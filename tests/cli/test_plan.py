@@ -41,11 +41,18 @@ def test_the_json_has_what_a_script_asks_for() -> None:
     assert found["peak_allocated_mb"] == pytest.approx(2 * 720, rel=0.2)
     assert found["joules_per_step"] is None
     assert set(found["unknown"]) >= {"joules_per_step"}
-    assert [row["verdict"] for row in found["gpus"]] == ["fits"] * len(found["gpus"])
+    # Tables are answered where they are asked for.
+    assert found["gpus"] == found["batches"] == []
+    asked = plan("--also", "gpus")
+    assert [row["verdict"] for row in asked["gpus"]] == ["fits"] * len(asked["gpus"])
+    assert asked["gpus"]
+    code, table = run("--format", "csv")
+    assert code == 0
+    assert table.startswith("gpu,batch_size")
 
 
 def test_the_text_names_the_verdict_and_the_tables() -> None:
-    code, text = run("--optimizer", "adamw", "--layers", "0=2")
+    code, text = run("--optimizer", "adamw", "--layers", "0=2", "--also", "all")
     assert code == 0
     assert text.startswith("Fits into ")
     assert "\\n" not in text
@@ -73,7 +80,7 @@ def test_what_was_not_recorded_is_null_with_the_reason_and_does_not_pass_the_gat
 
 
 def test_auto_checkpoints_only_where_it_does_not_fit_without() -> None:
-    sets = plan()["checkpoints"]
+    sets = plan("--also", "checkpoints")["checkpoints"]
     assert plan("--checkpoint", "auto")["peak_allocated_mb"] == sets[0]["peak_allocated_mb"]
     tight = plan("--checkpoint", "auto", "--memory", "1300MiB", "--batch-size", "9000")
     assert tight["peak_allocated_mb"] <= plan("--batch-size", "9000")["peak_allocated_mb"]
@@ -86,6 +93,7 @@ def test_auto_checkpoints_only_where_it_does_not_fit_without() -> None:
         (("--layers", "three"), "--layers takes NAME=N, not 'three'."),
         (("--memory", "much"), "--memory takes a size with its unit, such as 24GiB"),
         (("--gpu", "Radeon"), "not known"),
+        (("--also", "colours"), "--also takes all, or some of batches, gpus"),
     ],
 )
 def test_a_wrong_option_says_what_is_right(arguments: tuple[str, ...], why: str) -> None:

@@ -17,7 +17,7 @@ from support import all_answers, hostile_traces
 from support.messages import pb
 from support.stored_profiles import mutated, packed, trial_result
 
-from tb_dlprof_plugin.model.plan_request import PlanError, PlanRequest
+from tb_dlprof_plugin.model.plan_request import PARTS, PlanError, PlanQuestion
 from tb_dlprof_plugin.model.trial_result import decode_trial, encode_trial
 from tb_dlprof_plugin.pages.plan import plan_page, refused_page
 from tb_dlprof_plugin.pages.tried import tried_page
@@ -97,7 +97,7 @@ def plans(folder: Path) -> Try:
         request = _request(view, source)
         page = found.ask(
             "plan",
-            lambda: plan_page(view, all_answers.REF, request, tables=source.random() < 0.3),
+            lambda: plan_page(view, all_answers.REF, request),
             own=(PlanError,),
         )
         if page is None:
@@ -110,11 +110,12 @@ def plans(folder: Path) -> Try:
 _COUNTS = (None, None, 0, 1, 2, 3, 7, 64, 4096, 2**31, 2**62, -1)
 
 
-def _request(view: ProfileView, source: random.Random) -> PlanRequest:
+def _request(view: ProfileView, source: random.Random) -> PlanQuestion:
     """Any, and half of its values those of a sensible one."""
     modules = [text for text in view.profile.strings if re.fullmatch(r"[a-z_0-9.]{1,30}", text)] or ["x"]
     some = tuple(source.sample(modules, min(len(modules), source.choice((0, 0, 1, 3)))))
-    return PlanRequest(
+    return PlanQuestion(
+        also=PARTS if source.random() < 0.3 else (),
         batch_size=source.choice(_COUNTS),
         sequence_length=source.choice((None, None, None, *_COUNTS)),
         image_size=source.choice((None, None, None, *_COUNTS)),

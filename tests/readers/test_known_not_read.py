@@ -116,7 +116,7 @@ def tar(folder: Path) -> Path:
 
 
 CASES: dict[Callable[[Path], Path], tuple[str, str]] = {
-    snapshot: ("a snapshot of PyTorch's CUDA memory", "open it on https://pytorch.org/memory_viz"),
+    snapshot: ("a snapshot of PyTorch's CUDA memory", "read it with `tb-dlprof oom "),
     perfetto: ("a Perfetto trace in protobuf", "open it on https://ui.perfetto.dev"),
     table: ("the text of key_averages().table()", "prof.export_chrome_trace("),
     table_of_torch_1_5: ("the text of key_averages().table()", "prof.export_chrome_trace("),

@@ -7,6 +7,7 @@ import * as fixtures from "../testing/fixtures";
 import { modules } from "../testing/modules";
 import { memory, memoryNotAttributed, memoryNotRecorded } from "../testing/memory";
 import { energy } from "../testing/energy";
+import { filled } from "../testing/filled";
 import { plan } from "../testing/plan";
 import { roofline } from "../testing/roofline";
 import { loader } from "../testing/loader";
@@ -446,17 +447,45 @@ describe("each page draws its answer", () => {
     expect(window.location.hash).toContain("p.tb_dlprof.op=conv1f");
   });
 
+  it("Memory shows a failed allocation of the run, with what would have fitted", async () => {
+    await open(hash({ page: "memory", run: "resnet50/fp32" }));
+    expect(byId("memory-failure")).toBeNull();
+    await act(() => render(null, root));
+    const failure = filled("OomPage", {
+      headline: "Too much is held: a request of 50.0 MiB failed.",
+      changes: [{ change: "batches of 21", limit_bytes: 2 ** 31, command: "tb-dlprof plan runs/a --batch-size 21" }],
+      rows: [{ kind: "parameters", module: "fc", bytes: 2 ** 20, percent: 1, blocks: 2 }],
+    });
+    const answer = filled("OomOfRun", { ref: plan.ref, failure });
+    await open(hash({ page: "memory", run: "resnet50/fp32" }), { ...ANSWERS, out_of_memory: answer });
+    const shown = byId("memory-failure")?.textContent;
+    for (const words of ["Too much is held", "batches of 21", "--batch-size 21", "parameters", "2.00 GiB"])
+      expect(shown).toContain(words);
+  });
+
   it("What fits: a batch size and a GPU are links to their plan, and the reasons stand below", async () => {
     await open(hash({ page: "plan", run: "resnet50/fp32" }));
     expect(byId("plan-figures")?.textContent).toContain("3.71 GiB");
     expect(byId("plan-notes")?.textContent).toContain("the energy of the GPU was not recorded");
+    // A part is asked for once it is opened.
+    expect(asked.some((address) => address.searchParams.has("also"))).toBe(false);
+    const more = byId("plan-more-batches") as HTMLDetailsElement;
+    more.open = true;
+    await act(() => void more.dispatchEvent(new Event("toggle")));
+    await settle();
+    expect(asked[asked.length - 1]?.searchParams.get("also")).toBe("batches");
     const batches = [...byId("plan-batches")!.querySelectorAll("tbody tr")];
     expect(batches[1]?.textContent).toContain("unknown");
     await click(batches[1] as HTMLElement);
     expect(window.location.hash).toContain("p.tb_dlprof.batch=128");
-    expect(asked[asked.length - 1]?.searchParams.get("batch_size")).toBe("128");
+    const last = (name: string) =>
+      asked
+        .map((address) => address.searchParams.get(name))
+        .filter(Boolean)
+        .at(-1);
+    expect(last("batch_size")).toBe("128");
     await choose("option-gpu", "L4");
-    expect(asked[asked.length - 1]?.searchParams.get("gpu")).toBe("L4");
+    expect(last("gpu")).toBe("L4");
   });
 
   it("What fits, of a run without memory, says why and shows no figure", async () => {

@@ -7,6 +7,7 @@ export const plan = filled("PlanPage", {
   headline: "Fits of 149.3 GB on the H200: tensors hold 3.44 GB at the peak.",
   range: { first: 0, last: 9, total: 10, first_number: 5, last_number: 14, found_by: "profiler_step" },
   gpu: "NVIDIA H200",
+  gpu_names: ["L4"],
   batch_size: 64,
   fits: true,
   peak_allocated_mb: 3444,

@@ -98,10 +98,10 @@ def fill_allocator(facts: RunFacts) -> None:
     facts.allocator_retries = probe(
         lambda: sum(torch.cuda.memory_stats(i).get("num_alloc_retries", 0) for i in devices)
     )
-    facts.allocator_settings = probe(_allocator_settings)
+    facts.allocator_settings = probe(allocator_settings)
 
 
-def _allocator_settings() -> str:
+def allocator_settings() -> str:
     """As set in the process, else in its environment; torch before 2.9 exposes only the latter."""
     import torch
 

@@ -23,6 +23,20 @@ _LIMITS = {
 """Bits of nvmlClocksEventReasons; idle clocks, and reasons due to other GPUs or a display, are left out."""
 
 
+_MOST_PROCESSES = 256
+
+
+class _Process(ctypes.Structure):
+    """nvmlProcessInfo_t."""
+
+    _fields_ = [
+        ("pid", ctypes.c_uint),
+        ("bytes", ctypes.c_ulonglong),
+        ("gpu_instance", ctypes.c_uint),
+        ("compute_instance", ctypes.c_uint),
+    ]
+
+
 class NvmlError(Exception):
     """NVML is not available, or has no such GPU."""
 
@@ -80,6 +94,20 @@ class NvmlDevice:
         if function is None or function(self._handle, ctypes.byref(count), None) not in (_SUCCESS, _INSUFFICIENT_SIZE):
             return None
         return count.value or None
+
+    @property
+    def process_bytes(self) -> list[tuple[int, int | None]]:
+        """Process id and GPU memory of each with a CUDA context; in a container, ids may be those of the host."""
+        function = getattr(self._library, "nvmlDeviceGetComputeRunningProcesses_v3", None)
+        rows = (_Process * _MOST_PROCESSES)()
+        count = ctypes.c_uint(_MOST_PROCESSES)
+        if function is None or function(self._handle, ctypes.byref(count), rows) != _SUCCESS:
+            return []
+        # All bits set where the driver does not say.
+        return [
+            (int(row.pid), int(row.bytes) if row.bytes < 1 << 62 else None)
+            for row in rows[: min(count.value, _MOST_PROCESSES)]
+        ]
 
     def _number(self, name: str, *choice: int, kind: Any = ctypes.c_uint) -> int | None:
         function, value = getattr(self._library, name, None), kind(0)

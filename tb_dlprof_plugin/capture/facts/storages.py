@@ -3,7 +3,7 @@ buffers by module, and every other block that the allocator has handed out."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tb_dlprof_plugin.capture.facts.gpu_memory import most_used_device
@@ -28,25 +28,36 @@ def fill_storages(facts: RunFacts, model: Any, optimizer: Any) -> None:
     device = most_used_device()
     if device is None:
         return
-    table = _Table(device)
-    names = _modules(model)
-    for parameter in _parameters(model, optimizer):
-        module = names.get(id(parameter), "")
-        table.add("parameter", module, parameter)
-        table.add("gradient", module, getattr(parameter, "grad", None))
-        for state in _states(optimizer, parameter):
-            table.add("optimizer_state", module, state)
-    for module, buffer in _buffers(model):
-        table.add("buffer", module, buffer)
+    table = _named(device, model, [optimizer])
     probe(table.add_others)
     if len(table) <= _MOST_STORAGES:
         facts.storages = table.rows()
 
 
+def named_addresses(device: int, model: Any, optimizers: Sequence[Any]) -> dict[int, tuple[StorageKind, str]]:
+    """Kind and module of each named storage on a GPU, by its address."""
+    return _named(device, model, optimizers).known
+
+
+def _named(device: int, model: Any, optimizers: Sequence[Any]) -> _Table:
+    table = _Table(device)
+    names = _modules(model)
+    for parameter in _parameters(model, optimizers):
+        module = names.get(id(parameter), "")
+        table.add("parameter", module, parameter)
+        table.add("gradient", module, getattr(parameter, "grad", None))
+        for optimizer in optimizers:
+            for state in _states(optimizer, parameter):
+                table.add("optimizer_state", module, state)
+    for module, buffer in _buffers(model):
+        table.add("buffer", module, buffer)
+    return table
+
+
 class _Table:
     def __init__(self, device: int) -> None:
         self._device = device
-        self._known: set[int] = set()
+        self.known: dict[int, tuple[StorageKind, str]] = {}
         self._bytes: dict[tuple[StorageKind, str], list[int]] = {}
 
     def __len__(self) -> int:
@@ -62,8 +73,8 @@ class _Table:
             return
         storage = tensor.untyped_storage()
         address, size = storage.data_ptr(), storage.nbytes()
-        if size and address not in self._known:
-            self._known.add(address)
+        if size and address not in self.known:
+            self.known[address] = kind, module
             self._bytes.setdefault((kind, module), []).append(int(size))
 
     def add_others(self) -> None:
@@ -77,7 +88,7 @@ class _Table:
             for block in segment["blocks"]:
                 address = block.get("address", at)
                 at = address + block["size"]
-                if block["state"] == "active_allocated" and address not in self._known:
+                if block["state"] == "active_allocated" and address not in self.known:
                     size = block.get("requested_size") or block["size"]
                     self._bytes.setdefault((OTHER_STORAGE, ""), []).append(int(size))
 
@@ -90,12 +101,13 @@ def _is_on(tensor: Any, gpu: int) -> bool:
     return tensor.device.type == "cuda" and tensor.device.index == gpu
 
 
-def _parameters(model: Any, optimizer: Any) -> Iterator[Any]:
-    """Of the model, then those that only the optimizer knows."""
+def _parameters(model: Any, optimizers: Sequence[Any]) -> Iterator[Any]:
+    """Of the model, then those that only the optimizers know."""
     seen: set[int] = set()
     found = list(model.parameters()) if model is not None else []
-    for group in getattr(optimizer, "param_groups", None) or ():
-        found.extend(group["params"])
+    for optimizer in optimizers:
+        for group in getattr(optimizer, "param_groups", None) or ():
+            found.extend(group["params"])
     for parameter in found:
         if id(parameter) not in seen:
             seen.add(id(parameter))

@@ -23,6 +23,10 @@ def attach(folder: str) -> None:
         return
     from tb_dlprof_plugin.capture.launcher.recorder import Recorder
 
+    if request.oom:
+        from tb_dlprof_plugin.capture.out_of_memory import explain_oom
+
+        explain_oom(request.run_directory)
     recorder = Recorder(request, Path(folder))
     recorder.begin()
     atexit.register(recorder.end)

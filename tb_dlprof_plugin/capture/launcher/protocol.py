@@ -49,6 +49,8 @@ class RunRequest:
     """Record GPU kernels only."""
     memory: bool = False
     """Record each allocation."""
+    oom: bool = False
+    """Explain a failed allocation of GPU memory."""
     under_nsys: bool = False
     """Nsight Systems records, between the calls of cudaProfilerStart and Stop that are made for it."""
 

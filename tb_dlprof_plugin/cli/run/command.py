@@ -99,6 +99,7 @@ def _recorded(command: list[str], options: RunOptions, reports: list[str], forma
             between_marks=options.profile_range,
             simple=options.simple,
             memory=options.memory,
+            oom=options.oom,
             under_nsys=options.nsys,
         )
         folder = Path(tempfile.mkdtemp(prefix="tb_dlprof_run_"))

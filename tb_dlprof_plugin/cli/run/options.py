@@ -58,6 +58,7 @@ class RunOptions(Request):
     memory: Annotated[
         bool, Option("Record each allocation, for `memory` and `plan`; steps take longer while recorded.")
     ] = False
+    oom: Annotated[bool, Option("Explain an out-of-memory error of CUDA that ends the script, for `oom`.")] = False
     delay: Annotated[float, Option("Record nothing before this time.", short="y", metavar="SECONDS")] = 0.0
     duration: Annotated[
         float | None,

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -23,7 +23,7 @@ import numpy as np
 from tb_dlprof_plugin.model.profile import Role
 from tb_dlprof_plugin.planning.memory.allocator import AllocatorSettings
 from tb_dlprof_plugin.planning.memory.op_calls import OpCalls
-from tb_dlprof_plugin.planning.memory.replay import needs, replay
+from tb_dlprof_plugin.planning.memory.replay import Needs, replay
 from tb_dlprof_plugin.planning.memory.rewrite_modules import with_layers
 from tb_dlprof_plugin.planning.memory.rewrite_saved_tensors import with_checkpoints
 from tb_dlprof_plugin.planning.memory.step_program import (
@@ -93,10 +93,14 @@ def units(view: ProfileView, program: StepProgram) -> list[Unit]:
     return sorted(level_units, key=lambda unit: -unit.kept)[:_MOST_UNITS]
 
 
-def frontier(view: ProfileView, program: StepProgram, settings: AllocatorSettings) -> list[FrontierPoint]:
-    """Sets of modules from none to all that save memory, each with less memory than the one before."""
+def frontier(view: ProfileView, program: StepProgram, settings: AllocatorSettings) -> Iterator[FrontierPoint]:
+    """Sets of modules from none to all that save memory, each with less memory than the one before.
+
+    Each is replayed when it is asked for; the second costs a replay per unit, which says what no set needs.
+    """
     free, calls = replay(program, settings), OpCalls(view)
-    points = [FrontierPoint((), free.peak_allocated, free.peak_reserved, 0.0)]
+    last = free.peak_allocated
+    yield FrontierPoint((), free.peak_allocated, free.peak_reserved, 0.0)
     chosen: list[str] = []
     cost = 0.0
     for unit in sorted(
@@ -104,10 +108,10 @@ def frontier(view: ProfileView, program: StepProgram, settings: AllocatorSetting
     ):
         chosen.append(unit.module)
         cost += unit.forward_ns
-        replayed, last = replay(with_checkpoints(program, chosen, calls), settings), points[-1].peak_allocated
+        replayed = replay(with_checkpoints(program, chosen, calls), settings)
         if replayed.peak_allocated < last - _LEAST_SAVED * last:
-            points.append(FrontierPoint(tuple(chosen), replayed.peak_allocated, replayed.peak_reserved, cost))
-    return points
+            last = replayed.peak_allocated
+            yield FrontierPoint(tuple(chosen), replayed.peak_allocated, replayed.peak_reserved, cost)
 
 
 def _needed(view: ProfileView, program: StepProgram, settings: AllocatorSettings, calls: OpCalls) -> list[Unit]:
@@ -267,6 +271,6 @@ def most_layers(program: StepProgram, settings: AllocatorSettings, module: str, 
     Raises:
         UnknownModule: the module made nothing in the forward pass.
     """
-    near, far = (needs(with_layers(program, module, count), settings).smallest_limit for count in (_NEAR, _FAR))
+    near, far = (Needs(with_layers(program, module, count), settings).smallest_limit for count in (_NEAR, _FAR))
     each = max((far - near) / (_FAR - _NEAR), 1.0)
     return max(0, int(_NEAR + (limit - near) / each))

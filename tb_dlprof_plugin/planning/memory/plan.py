@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal
 
 from tb_dlprof_plugin.metrics.memory import CPU, DeviceMemory, recorded_devices
@@ -10,10 +12,18 @@ from tb_dlprof_plugin.model.plan_request import TENSOR_PARALLEL, PlanError, Plan
 from tb_dlprof_plugin.planning.memory.allocator import AllocatorSettings, settings_of
 from tb_dlprof_plugin.planning.memory.capacity import Capacity, capacity
 from tb_dlprof_plugin.planning.memory.recorded_step import planned_memory, recorded_program
-from tb_dlprof_plugin.planning.memory.replay import LIMIT_SEARCH, Needs, ReplayedMemory, needs, replay, runs_under
+from tb_dlprof_plugin.planning.memory.replay import LIMIT_SEARCH, Needs, ReplayedMemory, replay, runs_under
 from tb_dlprof_plugin.planning.memory.rewrite_batch import Bound, with_batch
 from tb_dlprof_plugin.planning.memory.rewrite_gpus import REPLICATED, exchanged, while_rebuilding
-from tb_dlprof_plugin.planning.memory.rewrites import SPREADS, batch_ratio, changes_of, check, rewritten, spread_of
+from tb_dlprof_plugin.planning.memory.rewrites import (
+    SPREADS,
+    MemorySpread,
+    batch_ratio,
+    changes_of,
+    check,
+    rewritten,
+    spread_of,
+)
 from tb_dlprof_plugin.planning.memory.step_program import HeldKind, StepProgram
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_view
 
@@ -32,44 +42,81 @@ class Bytes:
     high: int
 
 
-@dataclass(frozen=True)
+class _Figures:
+    """What a configuration takes, whatever the GPU."""
+
+    def __init__(self, likely: Needs, ends: Sequence[ReplayedMemory], spread: MemorySpread, off: float) -> None:
+        self._likely, self._ends, self._spread, self._off = likely, ends, spread, off
+        self.allocated = self._with_interval(
+            likely.peak_allocated, [end.peak_allocated for end in ends], spread.allocated
+        )
+        reserved = self._with_interval(likely.peak_reserved, [end.peak_reserved for end in ends], spread.reserved)
+        self.reserved = replace(reserved, low=min(max(reserved.low, self.allocated.low), reserved.value))
+
+    @cached_property
+    def limit(self) -> Bytes:
+        """The limit of another end keeps its distance to the peak."""
+        found = self._likely.smallest_limit
+        share = found / max(self._likely.peak_allocated, 1)
+        ends = [round(share * end.peak_allocated) for end in self._ends]
+        return self._with_interval(found, ends, self._spread.reserved + LIMIT_SEARCH)
+
+    def _with_interval(self, likely: int, ends: Sequence[int], share: float) -> Bytes:
+        values, off = [likely, *ends], share + self._off
+        return Bytes(likely, round(min(values) * (1 - off)), round(max(values) * (1 + off)))
+
+
 class MemoryPlan:
-    """What a configuration takes.
+    """What a configuration takes. Each figure is computed when it is first read, so that a question costs what it asks.
 
     Attributes:
+        capacity: what the GPU has for the allocator; None where not known.
         peak_allocated: most that tensors hold.
         peak_reserved: most that the allocator takes without a limit; with less memory it retries.
-        smallest_limit: the least with which it runs, with retries.
         held: bytes between two steps by kind of `HeldKind`, of what has a kind.
-        capacity: what the GPU has for the allocator; None where not known.
-        verdict: whether it fits there.
-        largest_batch: the most samples that fit with retries; None without a batch size or a capacity.
-        assumptions: what was assumed, in sentences.
     """
 
-    peak_allocated: Bytes
-    peak_reserved: Bytes
-    smallest_limit: Bytes
-    held: dict[HeldKind, int]
-    capacity: Capacity | None
-    verdict: Verdict
-    largest_batch: int | None
-    assumptions: list[str] = field(default_factory=list)
+    def __init__(self, planner: MemoryPlanner, request: PlanRequest, room: Capacity | None) -> None:
+        self._planner, self._request, self.capacity = planner, request, room
+        self._figures = figures = planner.figures(request)
+        self.peak_allocated, self.peak_reserved = figures.allocated, figures.reserved
 
     @property
+    def smallest_limit(self) -> Bytes:
+        """The least with which it runs, with retries."""
+        return self._figures.limit
+
+    @cached_property
+    def held(self) -> dict[HeldKind, int]:
+        program = self._planner.changed(self._request)
+        return {kind: size for kind in HeldKind if (size := _held(program, kind))}
+
+    @cached_property
+    def verdict(self) -> Verdict:
+        """Whether it fits there; the smallest limit is searched only where that decides."""
+        room = self.capacity
+        if room is None:
+            return "not known"
+        if self.peak_reserved.high <= room.least:
+            return "fits"
+        if self.smallest_limit.high <= room.least:
+            return "fits with retries"
+        return "does not fit" if self.smallest_limit.low > room.most else "not known"
+
+    @cached_property
     def fits(self) -> bool | None:
         """Whether it runs, with retries or without; None where not known."""
-        if self.verdict == "not known":
-            return None
-        return self.verdict != "does not fit"
+        return None if self.verdict == "not known" else self.verdict != "does not fit"
 
+    @cached_property
+    def largest_batch(self) -> int | None:
+        """The most samples that fit with retries; None without a batch size or a capacity."""
+        return None if self.capacity is None else self._planner.largest_batch(self._request, self.capacity)
 
-@dataclass(frozen=True, slots=True)
-class _Figures:
-    allocated: Bytes
-    reserved: Bytes
-    limit: Bytes
-    held: dict[HeldKind, int]
+    @cached_property
+    def assumptions(self) -> list[str]:
+        """What was assumed, in sentences."""
+        return self._planner.assumptions(self._request, self.capacity)
 
 
 class MemoryPlanner:
@@ -86,17 +133,13 @@ class MemoryPlanner:
         self._view = view
         self.program = recorded_program(view)
         self._settings = settings_of(view.profile.facts.allocator_settings)
-        memory, self.recorded = planned_memory(view), needs(self.program, self._settings)
+        memory, self.recorded = planned_memory(view), Needs(self.program, self._settings)
         self._known: dict[str, _Figures] = {}
         self._programs: dict[str, StepProgram] = {}
         self._off = abs(self.recorded.peak_allocated / max(int(memory.allocated.max()), 1) - 1)
 
-    def plan(self, request: PlanRequest, largest: bool = True) -> MemoryPlan:
+    def plan(self, request: PlanRequest) -> MemoryPlan:
         """The plan of a configuration.
-
-        Args:
-            request: the configuration.
-            largest: also search for the largest batch.
 
         Raises:
             PlanError: the request is invalid, or needs what was not recorded.
@@ -104,20 +147,9 @@ class MemoryPlanner:
             UnknownGpu: the GPU's memory is not known.
         """
         check(self._view, request)
-        room = capacity(self._view, request.gpu, request.memory_bytes)
-        figures = self._figures_of(request)
-        return MemoryPlan(
-            peak_allocated=figures.allocated,
-            peak_reserved=figures.reserved,
-            smallest_limit=figures.limit,
-            held=figures.held,
-            capacity=room,
-            verdict=_verdict(figures.reserved, figures.limit, room),
-            largest_batch=self.largest_batch(request, room) if largest and room is not None else None,
-            assumptions=self._assumptions(request, room),
-        )
+        return MemoryPlan(self, request, capacity(self._view, request.gpu, request.memory_bytes))
 
-    def _figures_of(self, request: PlanRequest) -> _Figures:
+    def figures(self, request: PlanRequest) -> _Figures:
         """What a configuration takes, whatever the GPU; the last ones are kept."""
         key = repr(replace(request, gpu=None, memory_bytes=None))
         figures = self._known.get(key)
@@ -131,32 +163,21 @@ class MemoryPlanner:
         base, settings = self._rewritten(request), self.settings(request)
         ratio, spread = batch_ratio(self._view, request), spread_of(changes_of(self._view, request))
         program = with_batch(base, ratio)
-        likely = needs(program, settings) if changes_of(self._view, request) else self.recorded
-        ends = [likely]
+        likely = Needs(program, settings) if changes_of(self._view, request) else self.recorded
+        ends: list[ReplayedMemory] = []
         if (ratio != 1 or request.precision is not None) and not all(slot.batch_known for slot in base.slots):
             for bound in _ENDS:
                 end = base
                 if request.precision is not None:
                     end = self._rewritten(request, bound)
-                ends.append(_scaled(likely, replay(with_batch(end, ratio, bound), settings)))
+                ends.append(replay(with_batch(end, ratio, bound), settings))
         if request.shard in REPLICATED:
-            ends.append(_scaled(likely, replay(while_rebuilding(program), settings)))
+            ends.append(replay(while_rebuilding(program), settings))
         if request.precision == "fp8":
             # Some implementations keep the inputs of products in half precision.
             kept = self._rewritten(replace(request, precision="bf16"))
-            ends.append(_scaled(likely, replay(with_batch(kept, ratio), settings)))
-
-        def with_interval(name: str, share: float) -> Bytes:
-            values = [getattr(end, name) for end in ends]
-            off = share + self._off
-            return Bytes(values[0], round(min(values) * (1 - off)), round(max(values) * (1 + off)))
-
-        allocated = with_interval("peak_allocated", spread.allocated)
-        reserved = with_interval("peak_reserved", spread.reserved)
-        limit = with_interval("smallest_limit", spread.reserved + LIMIT_SEARCH)
-        reserved = replace(reserved, low=min(max(reserved.low, allocated.low), reserved.value))
-        held = {kind: size for kind in HeldKind if (size := _held(program, kind))}
-        return _Figures(allocated, reserved, limit, held)
+            ends.append(replay(with_batch(kept, ratio), settings))
+        return _Figures(likely, ends, spread, self._off)
 
     def _rewritten(self, request: PlanRequest, workspaces: Bound = "likely") -> StepProgram:
         """The step with the recorded batch; the last ones are kept."""
@@ -194,21 +215,27 @@ class MemoryPlanner:
             return self._settings
         return replace(self._settings, expandable=request.expandable_segments)
 
-    def largest_batch(self, request: PlanRequest, room: Capacity) -> int | None:
+    def largest_batch(self, request: PlanRequest, room: Capacity, end: Bound = "likely") -> int | None:
         """Samples of the largest batch that runs in the least of a capacity, 0 where none does; None where the recorded
-        batch size is not known. The forecast's spread is left free."""
+        batch size is not known. The spread of peaks is left free; with another ``end`` than "likely" the batch is the
+        one whose upper ("high") or lower end ("low") of `MemoryPlan.smallest_limit` is the capacity."""
         recorded = self._view.profile.facts.batch_size
         if not recorded:
             return None
         base, settings = self._rewritten(request), self.settings(request)
-        spread = spread_of(["batch_size"]).allocated
-        limit = int(room.least / (1 + spread + self._off))
+        spread = spread_of(sorted({*changes_of(self._view, request), "batch_size"}))
+        off = spread.reserved + LIMIT_SEARCH + self._off
+        limit = {
+            "likely": int(room.least / (1 + SPREADS["batch_size"].allocated + self._off)),
+            "high": int(room.least / (1 + off)),
+            "low": int(room.most / (1 - off)),
+        }[end]
 
         if not any(slot.batch for slot in base.slots):
             return None
 
         def runs(batch: int) -> bool:
-            return runs_under(with_batch(base, batch / recorded), settings, limit)
+            return runs_under(with_batch(base, batch / recorded, end), settings, limit)
 
         # What tensors hold grows nearly in a line: it says where to look.
         one, two = (replay(with_batch(base, ratio), settings).peak_allocated for ratio in (1.0, 2.0))
@@ -235,7 +262,7 @@ class MemoryPlanner:
                 fails = middle
         return works
 
-    def _assumptions(self, request: PlanRequest, room: Capacity | None) -> list[str]:
+    def assumptions(self, request: PlanRequest, room: Capacity | None) -> list[str]:
         """What the figures rest on."""
         facts = self._view.profile.facts
         assumptions = ["One process has the GPU, and every step is like the recorded one with the highest peak."]
@@ -293,24 +320,8 @@ class MemoryPlanner:
         return assumptions
 
 
-def _scaled(found: Needs, end: ReplayedMemory) -> Needs:
-    """What another end of the classes needs: its limit keeps its distance to the peak."""
-    share = found.smallest_limit / max(found.peak_allocated, 1)
-    return Needs(end.peak_allocated, end.peak_reserved, round(share * end.peak_allocated), end.steady)
-
-
 def _held(program: StepProgram, kind: HeldKind) -> int:
     return sum(program.workspaces.values()) if kind == HeldKind.WORKSPACE else program.held_bytes(kind)
-
-
-def _verdict(reserved: Bytes, limit: Bytes, room: Capacity | None) -> Verdict:
-    if room is None:
-        return "not known"
-    if reserved.high <= room.least:
-        return "fits"
-    if limit.high <= room.least:
-        return "fits with retries"
-    return "does not fit" if limit.low > room.most else "not known"
 
 
 @per_view

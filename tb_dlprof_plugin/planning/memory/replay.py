@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from tb_dlprof_plugin.planning.memory.allocator import (
     MIB,
@@ -32,21 +33,25 @@ class ReplayedMemory:
     fits: bool
 
 
-@dataclass(frozen=True, slots=True)
 class Needs:
-    """What a training takes of a GPU, in bytes, without what lies outside of the allocator.
+    """What a training takes of a GPU, in bytes, without what lies outside of the allocator. Replays the program once,
+    and some five times more when `smallest_limit` is first read.
 
     Attributes:
         peak_allocated: most that tensors hold.
         peak_reserved: most that the allocator takes without a limit, so the limit from which nothing is retried.
-        smallest_limit: the least under which it runs, with retries: searched to 0.4 % of the peak, its upper end.
         steady: what tensors hold between two steps.
     """
 
-    peak_allocated: int
-    peak_reserved: int
-    smallest_limit: int
-    steady: int
+    def __init__(self, program: StepProgram, settings: AllocatorSettings | None = None) -> None:
+        self._program, self._settings = program, settings
+        self._free = free = replay(program, settings)
+        self.peak_allocated, self.peak_reserved, self.steady = free.peak_allocated, free.peak_reserved, free.steady
+
+    @cached_property
+    def smallest_limit(self) -> int:
+        """The least under which it runs, with retries: searched to 0.4 % of the peak, its upper end."""
+        return _smallest_limit(self._program, self._settings, self._free)
 
 
 def replay(
@@ -81,12 +86,6 @@ def replay(
     except OutOfMemory:
         return _result(allocator, fits=False)
     return _result(allocator, fits=True)
-
-
-def needs(program: StepProgram, settings: AllocatorSettings | None = None) -> Needs:
-    """The peaks and limits of a program. Replays it about ten times."""
-    free = replay(program, settings)
-    return Needs(free.peak_allocated, free.peak_reserved, _smallest_limit(program, settings, free), free.steady)
 
 
 @dataclass(frozen=True, slots=True)

@@ -90,6 +90,15 @@ def _devices(question: Question, page: Any) -> Iterable[Question]:
     return _about(question, "memory", "device", [device.key for device in page.devices])
 
 
+_PLAN_PARTS = ("batches", "gpus", "checkpoints", "shards,stages,gpus_needed,deepest")
+"""As the page's parts ask for them (`PlanParts.tsx`)."""
+
+
+def _plan_parts(question: Question, page: Any) -> Iterable[Question]:
+    """The tables around the recorded configuration."""
+    return _about(question, "plan", "also", _PLAN_PARTS) if page.figures else ()
+
+
 def _timeline(question: Question, page: Any) -> Iterable[Question]:
     """The drawing of the median iteration in full, and the longest events in detail."""
     one = Question("timeline", {**question.query, "iteration": str(page.iteration.index)}, question.runs)
@@ -123,6 +132,7 @@ _FOLLOWING: dict[str, Callable[[Question, Any], Iterable[Question]]] = {
     "kernels": _kernels,
     "modules": _modules,
     "memory": _devices,
+    "plan": _plan_parts,
     "timeline": _timeline,
     "advice": _forecasts,
     "compare": _compared_ops,

@@ -43,7 +43,7 @@ def test_a_stack_eight_times_as_deep_takes_what_was_measured(planner: MemoryPlan
     rows = [row for row in measured()["runs"] if row["training"] and row["linears"]]
     assert [(row["convolutions"], row["linears"]) for row in rows] == [(61, 61), (54, 62)]
     for row in rows:
-        found = planner.plan(stack_of(row["convolutions"], row["linears"]), largest=False)
+        found = planner.plan(stack_of(row["convolutions"], row["linears"]))
         assert found.peak_allocated.value == pytest.approx(row["peak_allocated"], rel=0.01)
         assert found.peak_reserved.value == pytest.approx(row["peak_reserved"], rel=0.01)
 
@@ -55,7 +55,7 @@ def test_the_most_layers_run_and_one_more_of_each_does_not(planner: MemoryPlanne
         return runs_under(planner.changed(stack_of(count, count)), planner.recorded_settings, limit)
 
     def smallest_limit(count: int) -> Any:
-        return planner.plan(stack_of(count, count), largest=False).smallest_limit
+        return planner.plan(stack_of(count, count)).smallest_limit
 
     assert [runs(count) for count in (104, 105)] == [True, False]
     assert smallest_limit(104).value <= limit < smallest_limit(106).value

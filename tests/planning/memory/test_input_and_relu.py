@@ -63,7 +63,7 @@ def test_what_has_no_positions_does_not_grow() -> None:
 
 def test_a_smaller_image_is_asked_for_by_its_side() -> None:
     known = planner(view_of("recorded/resnet"))
-    half = known.plan(PlanRequest(image_size=112), largest=False).peak_allocated.value
+    half = known.plan(PlanRequest(image_size=112)).peak_allocated.value
     held = known.recorded.steady
     # A quarter of the pixels.
     assert (half - held) / (known.recorded.peak_allocated - held) == pytest.approx(0.25, abs=0.01)
@@ -110,7 +110,7 @@ def kept_bytes(program) -> int:
 def test_fp8_keeps_less_than_bf16_and_that_less_than_fp32() -> None:
     known = planner(view_of("recorded/gpt"))
     peaks = [
-        known.plan(replace(PlanRequest(), precision=precision), largest=False).peak_allocated.value
+        known.plan(replace(PlanRequest(), precision=precision)).peak_allocated.value
         for precision in (None, "bf16", "fp8")
     ]
     assert peaks == sorted(peaks, reverse=True)
@@ -120,5 +120,5 @@ def test_fp8_keeps_less_than_bf16_and_that_less_than_fp32() -> None:
 def test_the_interval_of_fp8_holds_what_bf16_takes() -> None:
     """What an implementation takes that keeps the inputs of products in half precision."""
     known = planner(view_of("recorded/gpt"))
-    half, eight = (known.plan(PlanRequest(precision=one), largest=False).peak_allocated for one in ("bf16", "fp8"))
+    half, eight = (known.plan(PlanRequest(precision=one)).peak_allocated for one in ("bf16", "fp8"))
     assert eight.low < eight.value < half.value <= eight.high

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import msgspec
 import pytest
 
-from tb_dlprof_plugin.model.plan_request import PlanError, PlanRequest
+from tb_dlprof_plugin.model.plan_request import PlanError, PlanQuestion, PlanRequest
 from tb_dlprof_plugin.names.gpu_memory import COMMON, DESKTOP, UnknownGpu, gpu_memory
 from tb_dlprof_plugin.names.gpu_peaks import ceilings_of
-from tb_dlprof_plugin.planning.memory.allocator import AllocatorSettings
+from tb_dlprof_plugin.pages.plan import plan_page
+from tb_dlprof_plugin.planning.memory.allocator import AllocatorSettings, CachingAllocator
 from tb_dlprof_plugin.planning.memory.capacity import Capacity, capacity
 from tb_dlprof_plugin.planning.memory.module_choices import frontier
 from tb_dlprof_plugin.planning.memory.op_calls import OpCalls
@@ -21,6 +24,7 @@ from tb_dlprof_plugin.planning.memory.rewrite_saved_tensors import with_checkpoi
 from tb_dlprof_plugin.planning.memory.rewrites import REWRITES, SPREADS, check
 from tb_dlprof_plugin.planning.memory.step_time import NoStepTime, step_time
 from tb_dlprof_plugin.profile_view import ProfileView
+from tb_dlprof_plugin.store.run_ref import RunRef
 from tests.planning.memory.test_changes import peak, three_layers
 from tests.planning.memory.test_recorded_step import GROWING, MLP
 from tests.support.recorded_runs import ROOT, recorded_view
@@ -61,7 +65,7 @@ def test_a_verdict_follows_the_memory_of_the_gpu(mlp: MemoryPlanner) -> None:
     aside = (total or 0) - outside.least
 
     def verdict(room: int) -> str:
-        return mlp.plan(PlanRequest(memory_bytes=room + aside), largest=False).verdict
+        return mlp.plan(PlanRequest(memory_bytes=room + aside)).verdict
 
     assert verdict(need.peak_reserved.high) == "fits"
     assert verdict(need.smallest_limit.high) == "fits with retries"
@@ -81,8 +85,46 @@ def test_nothing_fits_into_less_than_the_parameters(mlp: MemoryPlanner) -> None:
     assert mlp.largest_batch(PlanRequest(), Capacity("", 1 << 20, 1 << 20, "given")) == 0
 
 
+class Replays:
+    """Counts replays: each makes an allocator of its own."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.count, begin = 0, CachingAllocator.__init__
+
+        def counted(allocator: CachingAllocator, *given: Any) -> None:
+            self.count += 1
+            begin(allocator, *given)
+
+        monkeypatch.setattr(CachingAllocator, "__init__", counted)
+
+    def of(self, answer: Callable[[], object]) -> int:
+        """How many an answer needs."""
+        before = self.count
+        answer()
+        return self.count - before
+
+
+@pytest.mark.parametrize("model", ["held_out/bert", "recorded/resnet"])
+def test_a_question_replays_the_step_as_often_as_it_asks(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    view = recorded_view(ROOT / "tests" / "data" / "memory_plan" / model / "base")
+    known, batch = planner(view), view.profile.facts.batch_size
+    assert batch
+    replays = Replays(monkeypatch)
+    kept = PlanRequest(set_to_none=False)
+    # Its own, and without the recorded batch one for each end of what workspaces may be.
+    assert replays.of(lambda: known.plan(kept).verdict) == 1
+    assert replays.of(lambda: known.plan(replace(kept, batch_size=2 * batch)).verdict) <= 3
+    assert replays.of(lambda: known.plan(replace(kept, batch_size=2 * batch)).fits) == 0
+    assert replays.of(lambda: known.plan(kept).largest_batch) <= 12
+    points = frontier(view, known.changed(kept), known.settings(kept))
+    assert replays.of(lambda: next(points)) == 1
+    ref = RunRef("", "", 0, 0)
+    assert replays.of(lambda: plan_page(view, ref, PlanQuestion(batch_size=3 * batch))) <= 24
+    assert replays.of(lambda: plan_page(view, ref, PlanQuestion(batch_size=3 * batch, also=("gpus",)))) > 30
+
+
 def test_each_point_of_the_frontier_saves_memory(view: ProfileView) -> None:
-    points = frontier(view, three_layers(), AllocatorSettings())
+    points = list(frontier(view, three_layers(), AllocatorSettings()))
     assert points[0].modules == ()
     assert {len(point.modules) for point in points} == {0, 1, 2}
     assert [point.peak_allocated for point in points] == [

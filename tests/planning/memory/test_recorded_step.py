@@ -15,7 +15,7 @@ from tb_dlprof_plugin.model.plan_request import PlanError
 from tb_dlprof_plugin.model.run_facts import RunFacts, Storages
 from tb_dlprof_plugin.planning.memory.allocator import AllocatorSettings
 from tb_dlprof_plugin.planning.memory.recorded_step import recorded_program
-from tb_dlprof_plugin.planning.memory.replay import needs, replay
+from tb_dlprof_plugin.planning.memory.replay import Needs, replay
 from tb_dlprof_plugin.planning.memory.rewrite_batch import with_batch
 from tb_dlprof_plugin.planning.memory.step_program import HeldKind, SlotKind
 from tb_dlprof_plugin.profile_view import ProfileView
@@ -43,13 +43,13 @@ def resnet() -> ProfileView:
 
 
 def test_peaks_of_an_mlp_are_those_that_were_recorded_to_the_byte() -> None:
-    found = needs(recorded_program(recorded_view(MLP)))
+    found = Needs(recorded_program(recorded_view(MLP)))
     assert (found.peak_allocated, found.peak_reserved, found.steady) == (720_232_960, 765_460_480, 110_355_456)
     assert found.peak_allocated < found.smallest_limit < found.peak_reserved
 
 
 def test_reserved_memory_of_resnet_18_without_a_list_of_storages_is_nearly_what_was_recorded() -> None:
-    memory, found = DeviceMemory(resnet(), 0), needs(recorded_program(resnet()))
+    memory, found = DeviceMemory(resnet(), 0), Needs(recorded_program(resnet()))
     assert found.peak_reserved == pytest.approx(1_558_183_936, rel=0.005)
     assert found.peak_allocated == pytest.approx(int(memory.allocated.max()), rel=0.003)
 
@@ -82,7 +82,7 @@ def test_the_batch_is_told_from_what_does_not_grow() -> None:
 
 def test_a_limit_between_the_two_runs_with_retries() -> None:
     program = recorded_program(recorded_view(MLP))
-    limit = needs(program).smallest_limit
+    limit = Needs(program).smallest_limit
     under, free = replay(program, limit=limit), replay(program)
     assert under.fits
     assert under.retries > 0
@@ -103,7 +103,7 @@ def test_listed_storages_are_the_ones_that_are_held() -> None:
     assert sorted(program.workspaces.values()) == [2**25, 2**25]
     assert program.held_bytes(HeldKind.GRADIENT) == 0
     assert program.held_bytes(HeldKind.PARAMETER) == sum(sizes)
-    found = needs(program)
+    found = Needs(program)
     assert (found.peak_allocated, found.peak_reserved) == (720_232_960, 765_460_480)
 
 

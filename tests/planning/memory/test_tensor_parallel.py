@@ -92,5 +92,5 @@ def test_a_model_without_pairs_is_refused() -> None:
 
 
 def test_the_plan_says_what_is_summed_over_gpus() -> None:
-    found = known("gpt").plan(PlanRequest(shard="tp", gpus=2), largest=False)
+    found = known("gpt").plan(PlanRequest(shard="tp", gpus=2))
     assert any("16 pairs" in one and "32 all-reduces a step of 268 MB" in one for one in found.assumptions)

@@ -17,6 +17,7 @@ import { ALLOCATIONS, CATEGORIES, groupName, iterationColumns, MODULES, OP_TYPES
 import { MemoryCurve } from "./MemoryCurve";
 import { AllocatorFigures, MemoryFigures } from "./MemoryFigures";
 import { MemoryIcicle } from "./MemoryIcicle";
+import { OutOfMemory } from "./OutOfMemory";
 import { goTo } from "../../state/navigate";
 import { assign } from "../../state/param";
 import { opParam, rangeParam } from "../../state/sharedParams";
@@ -45,6 +46,7 @@ export function MemoryPage({ data }: { data: MemoryData }) {
           />
         )}
       </PageHead>
+      <OutOfMemory />
       <MemoryFigures figures={figures} onGpu={data.device !== "cpu"} />
       <div class={data.not_attributed ? "grid" : "grid grid-memory"}>
         <Card
@@ -169,6 +171,7 @@ function NotRecorded({ data, filter }: { data: MemoryData; filter: PageFilter })
   return (
     <>
       <PageHead title="Memory" headline={data.headline} />
+      <OutOfMemory />
       <FilterChip filter={filter} shown={0} known={0} of="allocations" none="Nothing is known of its memory." />
       <EmptyMessage>
         <p>

@@ -1,7 +1,9 @@
-/** The page "What fits": memory of a configuration on a GPU, other batch sizes and GPUs, and memory against time. */
+/** The page "What fits": memory of a configuration on a GPU, and in parts that open other batch sizes, GPUs, checkpoints. */
+import { signal } from "@preact/signals";
 import type { PlanPage as PlanData } from "../../api/types";
 import { NoteList } from "../../components/NoteList";
 import { Card } from "../../components/Card";
+import { More } from "../../components/More";
 import { Facts } from "../../components/Facts";
 import { Figure } from "../../components/Figure";
 import { DataTable } from "../../components/table/DataTable";
@@ -9,14 +11,11 @@ import { Term } from "../../components/Term";
 import { Value } from "../../components/Value";
 import { PageHead } from "../../features/PageHead";
 import { RequestControls } from "../../features/RequestControls";
-import { assign } from "../../state/param";
-import { BATCHES, CHECKPOINTS, FIGURES, GPUS, SHARDS, STAGES } from "./columns";
-import { FrontierChart } from "./FrontierChart";
+import { FIGURES } from "./columns";
 import { planParams } from "./params";
+import { PlanParts } from "./PlanParts";
 
-const batchParam = planParams.count("batch_size");
-const checkpointParam = planParams.text("checkpoint");
-const gpuParam = planParams.text("gpu");
+const assumedOpen = signal(false);
 
 export function PlanPage({ data }: { data: PlanData }) {
   if (data.figures.length === 0) return <NotRecorded data={data} />;
@@ -27,7 +26,7 @@ export function PlanPage({ data }: { data: PlanData }) {
       <RequestControls
         params={planParams}
         recorded={{ batch_size: data.batch_size, sequence_length: data.sequence_length, image_size: data.image_size }}
-        listed={{ gpu: data.gpus.map((row) => row.gpu) }}
+        listed={{ gpu: data.gpu_names }}
         testId="plan-controls"
       />
       <PlanFigures data={data} />
@@ -39,73 +38,7 @@ export function PlanPage({ data }: { data: PlanData }) {
           <Facts rows={data.held.map((row) => [row.kind, <Value value={row.mb * 1e6} unit="bytes" />])} />
         </Card>
       </div>
-      <div class="grid">
-        <Card title={`Batch sizes on the ${data.gpu || "run's GPU"}`} testId="plan-batches">
-          <DataTable
-            name={`plan by batch ${run}`}
-            plain
-            columns={BATCHES}
-            rows={data.batches}
-            rowId={(row) => String(row.batch_size)}
-            onSelect={(row) => assign(batchParam.to(row.batch_size))}
-          />
-        </Card>
-        <Card title="On other GPUs" testId="plan-gpus">
-          <DataTable
-            name={`plan by GPU ${run}`}
-            plain
-            columns={GPUS}
-            rows={data.gpus}
-            rowId={(row) => row.gpu}
-            onSelect={(row) => assign(gpuParam.to(row.gpu))}
-          />
-        </Card>
-        {data.checkpoints.length > 1 && (
-          <Card
-            title={<Term of="planCheckpoints">Memory against time: activation checkpointing</Term>}
-            testId="plan-checkpoints"
-          >
-            <FrontierChart
-              rows={data.checkpoints}
-              capacity={data.capacity_mb}
-              chosen={checkpointParam.value?.split(",") ?? []}
-              onChoose={(modules) => assign(checkpointParam.to(modules.join(",") || null))}
-            />
-            <DataTable
-              name={`plan by checkpoints ${run}`}
-              plain
-              columns={CHECKPOINTS}
-              rows={data.checkpoints}
-              rowId={(row) => row.modules.join(",")}
-              onSelect={(row) => assign(checkpointParam.to(row.modules.join(",") || null))}
-            />
-          </Card>
-        )}
-      </div>
-      {data.shards.length > 0 && (
-        <div class="grid grid-halves">
-          <Card title={<Term of="planShard">Over {data.shards[0]!.gpus} GPUs, each</Term>} testId="plan-shards">
-            <DataTable
-              name={`plan by sharding ${run}`}
-              plain
-              columns={SHARDS}
-              rows={data.shards}
-              rowId={(row) => row.shard}
-            />
-          </Card>
-          {data.stages.length > 1 && (
-            <Card title={<Term of="planStages">Cut over {data.stages.length} GPUs</Term>} testId="plan-stages">
-              <DataTable
-                name={`plan by stages ${run}`}
-                plain
-                columns={STAGES}
-                rows={data.stages}
-                rowId={(row) => row.modules[0] ?? ""}
-              />
-            </Card>
-          )}
-        </div>
-      )}
+      <PlanParts data={data} />
       <Reasons data={data} />
     </>
   );
@@ -130,25 +63,6 @@ function PlanFigures({ data }: { data: PlanData }) {
         under={data.verdict}
         testId="plan-largest"
       />
-      {data.deepest && (
-        <Figure
-          of="planDeepest"
-          label="More layers"
-          unit="count"
-          value={data.deepest.more}
-          under={`copies of ${data.deepest.module}`}
-          testId="plan-deepest"
-        />
-      )}
-      {data.gpus_needed !== null && (
-        <Figure
-          of="planGpusNeeded"
-          label="GPUs needed"
-          unit="count"
-          value={data.gpus_needed}
-          testId="plan-gpus-needed"
-        />
-      )}
       <Figure
         of="planStep"
         label="Step"
@@ -172,7 +86,16 @@ function PlanFigures({ data }: { data: PlanData }) {
 /** Why something is not known, and what the figures rest on. */
 function Reasons({ data }: { data: PlanData }) {
   const intervals = data.figures.slice(0, 1).map(({ source }) => `Intervals: ${source}.`);
-  return <NoteList testId="plan-notes" notes={[...intervals, ...data.assumptions, ...data.reasons]} />;
+  return (
+    <>
+      <NoteList testId="plan-notes" notes={data.reasons} />
+      {data.figures.length > 0 && (
+        <More title="What the figures rest on" testId="plan-more-assumed" open={assumedOpen}>
+          {() => <NoteList testId="plan-assumed" notes={[...intervals, ...data.assumptions]} />}
+        </More>
+      )}
+    </>
+  );
 }
 
 function NotRecorded({ data }: { data: PlanData }) {

@@ -60,7 +60,7 @@ def check(context: RuleContext) -> Finding | Silent:
         return Silent(f"{held}.")
     try:
         known = planner(context.view)
-        points = frontier(context.view, known.program, known.recorded_settings)
+        points = list(frontier(context.view, known.program, known.recorded_settings))
         before = step_time(context.view, PlanRequest()).ns
         found = _largest_that_is_cheap(context, points, before)
     except (PlanError, UnknownModule, NoStepTime) as error:

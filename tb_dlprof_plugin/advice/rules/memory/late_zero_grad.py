@@ -47,7 +47,7 @@ def check(context: RuleContext) -> Finding | Silent:
         if not late:
             return Silent("No gradient is freed behind the forward pass.")
         known = planner(context.view)
-        peaks = [known.plan(one, largest=False).peak_allocated.value for one in (PlanRequest(), _FREED)]
+        peaks = [known.plan(one).peak_allocated.value for one in (PlanRequest(), _FREED)]
     except PlanError as error:
         return Silent(f"{error}", applicable=False)
     before, after = peaks
