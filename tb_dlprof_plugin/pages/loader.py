@@ -98,8 +98,8 @@ class LoaderPage(msgspec.Struct, frozen=True):
         float | None,
         Definition(
             "loaderWaits",
-            "Share of the time of the training's thread that it waits for its batch, over the steps without the "
-            "profiler where there are enough. Without workers it loads in that time.",
+            "Share of its time that the training's thread waits for its batch. Of steps without the profiler, where "
+            "there are enough. Without workers it loads in that time.",
         ),
     ]
     wait_ns: Annotated[

@@ -73,13 +73,7 @@ function LoaderFigures({ data }: { data: LoaderData }) {
         under={data.workers_now === null ? "" : `now ${data.workers_now}`}
         testId="loader-advised"
       />
-      <Figure
-        of="loaderTensors"
-        label="Tensors of a batch"
-        unit="count"
-        value={data.tensors}
-        testId="loader-tensors"
-      />
+      <Figure of="loaderTensors" label="Tensors of a batch" unit="count" value={data.tensors} testId="loader-tensors" />
       <Figure of="loaderBytes" label="Size of a batch" unit="bytes" value={data.batch_bytes} testId="loader-bytes" />
       <Figure
         of="loaderFirst"
