@@ -1,7 +1,7 @@
 """One part of loading takes most of a batch's time.
 
-A step that waits for its DataLoader, where one transform or ``collate_fn`` takes half of the time of a batch or more,
-or handing over many tensors or a few slow items nearly a third.
+A step that waits for its DataLoader, where one part takes most of the time of a batch. That is half of it for a
+transform or ``collate_fn``, 30 % for handing over many tensors or for few slow items.
 
 Why it matters: More workers hide a slow part behind memory and cores. Made cheaper, it needs neither.
 
