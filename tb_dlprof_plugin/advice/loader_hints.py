@@ -102,6 +102,6 @@ def start_text(view: ProfileView) -> str:
         return ""
     how = f" by {recording.start_method}" if recording.start_method else ""
     return (
-        f"The first batch comes {duration(first_ns)} after the workers are started{how}, {share(100 * part, 0)} of an "
-        f"epoch of {loader.batches} batches: with persistent_workers=True they start once."
+        f"The first batch comes {duration(first_ns)} after the workers are started{how}: {share(100 * part, 0)} of an "
+        f"epoch of {loader.batches} batches. With persistent_workers=True they start once."
     )

@@ -74,7 +74,8 @@ class LoaderForecast:
         now: with the recorded one.
         best: with the fewest that hide the loader as well as any number does.
         unordered: with as many as now, if batches were given as they come; None where they are, or without workers.
-        measured_ns: the step of the batches that were recorded without the profiler; None where too few were.
+        measured_ns: the step of the batches that were recorded without the profiler at the loader's pace; None where
+            too few were.
     """
 
     steps: tuple[WorkersStep, ...]
@@ -280,17 +281,27 @@ def memory_of(view: ProfileView, workers: int) -> int | None:
 def waiting_share(view: ProfileView) -> float | None:
     """Share of the time of the training's thread in which it waits for batches, from 0 to 1; None where no batch was
     seen. A loader without workers works in that time."""
-    batches = view.profile.loader_batches
-    steady = _steady(batches)
-    rows = np.flatnonzero(steady & ~batches.recorded if (steady & ~batches.recorded).sum() >= FEWEST // 2 else steady)
+    batches, rows = view.profile.loader_batches, _at_pace(view)
     whole = float((batches.wait_ns + batches.gap_ns)[rows].sum())
     return float(batches.wait_ns[rows].sum()) / whole if whole > 0 else None
 
 
-def limits(view: ProfileView) -> bool | None:
-    """Whether the step waits for its loader for a share of the step that shows; None where no batch was seen."""
-    share = waiting_share(view)
-    return None if share is None else share >= LIMITS
+def _at_pace(view: ProfileView) -> Ints:
+    """Rows of steps that show the loader's pace: after the batches that it loads ahead while it starts, and without the
+    profiler, as far as enough are left."""
+    batches = view.profile.loader_batches
+    rows = _steady(batches)
+    later = rows & (np.arange(len(batches)) >= _started(view))
+    for narrower in (later, later & ~batches.recorded):
+        rows = narrower if narrower.sum() >= FEWEST // 2 else rows
+    found: Ints = np.flatnonzero(rows)
+    return found
+
+
+def _started(view: ProfileView) -> int:
+    """Batches after which those that were loaded ahead at the start are used up."""
+    recording = view.profile.facts.loading
+    return 2 + ((recording.workers or 0) * (recording.prefetch_factor or 2) if recording is not None else 0)
 
 
 LIMITS = 0.05
@@ -398,9 +409,8 @@ def _training(view: ProfileView) -> tuple[Floats, Floats]:
 
 
 def _measured_step(view: ProfileView) -> float | None:
-    batches = view.profile.loader_batches
-    rows = np.flatnonzero(_steady(batches) & ~batches.recorded)
-    if len(rows) < FEWEST // 2:
+    batches, rows = view.profile.loader_batches, _at_pace(view)
+    if len(rows) < FEWEST or rows[0] < _started(view) or batches.recorded[rows].any():
         return None
     return float((batches.gap_ns + batches.wait_ns)[rows].mean())
 

@@ -76,7 +76,7 @@ class WorkersRow(msgspec.Struct, frozen=True):
         int | None,
         Column("Memory", "What these workers hold for themselves, with the batches that are under way."),
     ]
-    note: Annotated[str, Column("", "The recorded number, and the fewest that hide the loader.", missing="", width=120)]
+    note: Annotated[str, Column("", "The recorded number, and the one that is advised.", missing="–", width=120)]
 
 
 class TransformRow(msgspec.Struct, frozen=True):
@@ -98,8 +98,7 @@ class LoaderPage(msgspec.Struct, frozen=True):
         float | None,
         Definition(
             "loaderWaits",
-            "Share of its time that the training's thread waits for its batch. Of steps without the profiler, where "
-            "there are enough. Without workers it loads in that time.",
+            "Share of its time in which the training's thread waits for a batch. Without workers it loads then.",
         ),
     ]
     wait_ns: Annotated[

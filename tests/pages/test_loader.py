@@ -68,7 +68,7 @@ def test_workers_that_start_with_each_epoch_are_named_where_epochs_are_short(pag
 
     # A step of 1 ms; the first batch takes 200.
     (hint,) = hints(persistent_workers=False, batches=800)
-    assert "The first batch comes 200 ms after the workers are started by spawn, 20 % of an epoch of 800" in hint
+    assert "The first batch comes 200 ms after the workers are started by spawn: 20 % of an epoch of 800" in hint
     assert hints(persistent_workers=False, batches=8000) == []
     assert hints(persistent_workers=True, batches=800) == hints(persistent_workers=False) == []
 

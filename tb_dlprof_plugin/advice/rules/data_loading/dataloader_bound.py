@@ -7,8 +7,8 @@ Where the DataLoader has no worker processes, that is the cause, and
 
 Why it matters: A GPU that waits for data computes nothing. Loading that overlaps with training costs nothing.
 
-What to change: Load in more worker processes, or make each sample cheaper. Where batches were measured, a simulation
-gives the number of workers and the saving ([tb-dlprof loader](../dataloader.md)).
+What to change: Load in more worker processes, or make each sample cheaper. Where the hook measured the batches, a
+[simulation of this loader](../dataloader.md) gives the number and the saving.
 
 When to leave it: The first batch of an epoch was recorded, and epochs are long.
 

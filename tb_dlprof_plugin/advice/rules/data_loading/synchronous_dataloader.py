@@ -8,8 +8,7 @@ Why it matters: Without workers loading and training alternate in one process: w
 launched. Worker processes load the next batches meanwhile.
 
 What to change: Set `num_workers`, `persistent_workers=True` and `pin_memory=True`. The number given is what the time
-per batch asks for; where the hook measured the batches, what a simulation of this loader asks for
-([tb-dlprof loader](../dataloader.md)).
+per batch asks for. Where the hook measured the batches, a [simulation of this loader](../dataloader.md) gives it.
 
 When to leave it: The machine has no core to spare.
 
