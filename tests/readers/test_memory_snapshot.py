@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import io
 import os
 import pickle
 import random
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -211,3 +214,13 @@ def test_another_file_is_named_as_none(tmp_path: Path, content: bytes, why: str)
 def test_a_folder_without_a_file_says_how_to_record_one(tmp_path: Path) -> None:
     with pytest.raises(TraceError, match="run --oom"):
         read_oom(tmp_path)
+
+
+@pytest.mark.parametrize("count", [300, pytest.param(10_000, marks=pytest.mark.long)])
+def test_mutated_snapshots_run_nothing_and_end_with_a_sentence(count: int, tmp_path: Path) -> None:
+    script, marker = Path(__file__).with_name("mutated_snapshots.py"), tmp_path / "ran"
+    done = subprocess.run([sys.executable, script, str(count), "7", marker], capture_output=True, text=True, check=True)
+    found = ast.literal_eval(done.stdout)
+    assert sum(found.values()) == count
+    assert min(found["read"], found["refused"], found["damaged"]) > 0
+    assert not marker.exists()
