@@ -36,8 +36,10 @@ _NO_RUN = (
 class OomHolder(msgspec.Struct, frozen=True):
     """Bytes in use by holder and module."""
 
-    kind: Annotated[str, Column("Held by")]
-    module: Annotated[str, Column("Module", missing="–", width=240)]
+    kind: Annotated[
+        str, Column("Held by", "Parameters, gradients, optimizer states, buffers, or others.")
+    ]
+    module: Annotated[str, Column("Module", "The module that has them.", missing="–", width=240)]
     bytes: Annotated[int, Column("Bytes", "Of the allocator's blocks.", unit="bytes")]
     percent: Annotated[float, Column("Share", "Of all bytes in use.", unit="percent")]
     blocks: Annotated[int, Column("Blocks", "Number of blocks in use.")]
@@ -46,14 +48,14 @@ class OomHolder(msgspec.Struct, frozen=True):
 class OomActivations(msgspec.Struct, frozen=True):
     """Activations of a module by the recorded step."""
 
-    module: Annotated[str, Column("Activations of", width=240)]
+    module: Annotated[str, Column("Activations of", "The module that computed them.", width=240)]
     bytes: Annotated[int, Column("Bytes", "By a replay of the recorded step up to the failure.", unit="bytes")]
 
 
 class OomChange(msgspec.Struct, frozen=True):
     """A change with which it would have fitted, also with the upper end of its interval."""
 
-    change: Annotated[str, Column("Change", width=240)]
+    change: Annotated[str, Column("Change", "What to change of the configuration that failed.", width=240)]
     limit_bytes: Annotated[int, Column("Needs at most", "The upper end of the smallest limit.", unit="bytes")]
     ms_per_sample: Annotated[float | None, Column("ms/sample", "Of the forecast step.")]
     ms_per_sample_low: float | None
@@ -63,7 +65,7 @@ class OomChange(msgspec.Struct, frozen=True):
         Column("Longer by", "Time of a sample against the failed configuration, had it fitted.", unit="percent"),
     ]
     kind: str
-    command: Annotated[str, Column("To try it", width=300)]
+    command: Annotated[str, Column("To try it", "A command that plans or runs the change.", width=300)]
     batch_size: int | None
     accumulate: int
     checkpoint: list[str]

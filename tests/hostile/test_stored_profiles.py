@@ -46,7 +46,7 @@ def test_every_table_of_a_profile_is_known_and_has_rows_in_the_tests(full: Profi
     assert set(_TABLES) == {
         "iterations", "ops", "calls", "kernels", "launches", "launch_configs", "memory", "call_places", "light_window",
         "light_window.calls", "light_window.launches", "communications", "kernel_counters", "tensor_activity",
-        "compiled_kernels",
+        "compiled_kernels", "loader_batches",
     }  # fmt: skip
     assert [path for path, message, kind in columns(_message(full)) if not len(getattr(message, kind.name))] == []
     check_profile(full)

@@ -14,7 +14,7 @@ from tb_dlprof_plugin.metrics.energy import energy_missing, step_energy
 from tb_dlprof_plugin.metrics.energy_split import NoSplit, energy_split, work_of_launches
 from tb_dlprof_plugin.metrics.run_figures import run_figures
 from tb_dlprof_plugin.metrics.unattributed_ops import all_ops
-from tb_dlprof_plugin.model.plan_request import PlanRequest
+from tb_dlprof_plugin.model.plan_request import PlanQuestion, PlanRequest
 from tb_dlprof_plugin.model.run_facts import ClockLimit, GpuEnergy
 from tb_dlprof_plugin.names.gpu_power import Work
 from tb_dlprof_plugin.pages.energy import energy_page
@@ -86,11 +86,11 @@ def test_intervals_hold_models_that_the_table_is_not_fitted_to() -> None:
 
 
 def test_a_plan_has_joules(resnet: ProfileView) -> None:
-    as_recorded = plan_page(resnet, REF, PlanRequest(), tables=False)
+    as_recorded = plan_page(resnet, REF, PlanQuestion())
     known = step_energy(resnet, resnet.selection())
     assert known is not None
     assert as_recorded.joules_per_step == pytest.approx(known.joules, rel=1e-3)
-    half = plan_page(resnet, REF, PlanRequest(precision="bf16"), tables=False)
+    half = plan_page(resnet, REF, PlanQuestion(precision="bf16"))
     assert half.joules_per_step is not None
     assert half.joules_per_step < 0.5 * known.joules
     twice = planned_energy(resnet, PlanRequest(batch_size=256))
@@ -98,12 +98,12 @@ def test_a_plan_has_joules(resnet: ProfileView) -> None:
     assert twice.low_joules < twice.joules < twice.high_joules
     with pytest.raises(NoEnergy, match="another GPU"):
         planned_energy(resnet, PlanRequest(gpu="L4"))
-    less = plan_page(resnet, REF, PlanRequest(optimizer="sgd"), tables=False).joules_per_step
+    less = plan_page(resnet, REF, PlanQuestion(optimizer="sgd")).joules_per_step
     assert less is not None
     assert 0.95 * known.joules < less < known.joules
-    again = plan_page(resnet, REF, PlanRequest(accumulate=4), tables=False).joules_per_step
+    again = plan_page(resnet, REF, PlanQuestion(accumulate=4)).joules_per_step
     assert again == pytest.approx(4 * known.joules, rel=0.05)
-    assert "joules_per_step" in plan_page(resnet, REF, PlanRequest(precision="fp8"), tables=False).unknown
+    assert "joules_per_step" in plan_page(resnet, REF, PlanQuestion(precision="fp8")).unknown
 
 
 def test_an_epoch_has_a_price(resnet: ProfileView) -> None:
@@ -151,7 +151,7 @@ def test_what_was_not_measured_says_why(resnet: ProfileView, facts: dict[str, ob
     page = energy_page(view, REF, view.selection())
     assert (page.joules_per_step, page.parts, page.epoch) == (None, [], None)
     assert page.headline == energy_missing(view)
-    assert plan_page(view, REF, PlanRequest(), tables=False).unknown["joules_per_step"] == energy_missing(view)
+    assert plan_page(view, REF, PlanQuestion()).unknown["joules_per_step"] == energy_missing(view)
 
 
 def test_a_gpu_that_was_not_measured_has_its_whole_alone(resnet: ProfileView) -> None:

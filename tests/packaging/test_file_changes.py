@@ -33,10 +33,10 @@ DOORS = {"whole_file", "remove_all", "remove", "remove_job_folder"}
 """Functions of ours that change what they are called with."""
 NOT_FILES = {
     "capture/launcher/recorder.py: Recorder._prepare", "capture/launcher/recording.py: Ranges.open",
-    "capture/launcher/xplane/call_recorder.py: CallRecorder._start",
+    "capture/launcher/xplane/call_recorder.py: CallRecorder._start", "capture/loader/meter.py: _begin",
     "capture/modules.py: _ModuleRange.before", "notebook.py: _ask",
 }  # fmt: skip
-"""Where a method ``open`` is none of a file."""
+"""Where a method of such a name is none of a file."""
 FLAGS = {"O_WRONLY", "O_RDWR", "O_CREAT", "O_TRUNC", "O_APPEND", "O_TMPFILE"}
 
 

@@ -75,7 +75,11 @@ class Ring:
         file = os.open(path, flags, 0o600)
         try:
             if slots:
-                os.ftruncate(file, _HEADER.size + slots * _SLOT_BYTES)
+                size = _HEADER.size + slots * _SLOT_BYTES
+                os.ftruncate(file, size)
+                # Of a full disk an error here, and no fatal signal where a worker writes.
+                if hasattr(os, "posix_fallocate"):
+                    os.posix_fallocate(file, 0, size)
             self._map = mmap.mmap(file, 0)
         finally:
             os.close(file)

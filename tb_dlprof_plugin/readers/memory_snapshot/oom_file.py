@@ -11,6 +11,7 @@ from pathlib import Path
 
 import msgspec
 
+from tb_dlprof_plugin.model.decoders import json_decoder
 from tb_dlprof_plugin.model.out_of_memory import FORMAT, SUMMARY_PATTERN, OomSummary
 from tb_dlprof_plugin.readers.errors import TraceError
 
@@ -60,7 +61,7 @@ def _decoded(path: Path) -> OomSummary:
     try:
         if path.stat().st_size > _MOST_BYTES:
             raise TraceError(f"{path} is no file of a failed allocation: it is larger than one can be.")
-        found = msgspec.json.decode(path.read_bytes(), type=OomSummary)
+        found = json_decoder(OomSummary).decode(path.read_bytes())
     except OSError as error:
         raise TraceError(f"{path} cannot be read: {error.strerror}.") from None
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -84,7 +85,7 @@ def _unpickled(path: Path, seconds: int = _MOST_SECONDS, memory: int | None = No
     except (OSError, subprocess.TimeoutExpired):
         raise TraceError(f"{path} could not be read within {seconds} seconds.") from None
     with contextlib.suppress(msgspec.DecodeError):
-        return msgspec.json.decode(done.stdout, type=OomSummary)
+        return json_decoder(OomSummary).decode(done.stdout)
     with contextlib.suppress(msgspec.DecodeError, KeyError):
         why = msgspec.json.decode(done.stdout, type=dict[str, str])["error"]
         raise TraceError(f"{path} is not read as a memory snapshot of torch: {why}.")
