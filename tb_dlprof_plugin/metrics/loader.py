@@ -29,9 +29,10 @@ _MOST_WORKERS = 8
 """More are advised only up to twice the cores: as many were measured (`lab/loader`), and each takes memory."""
 _LONG_GAP = 3.0
 """A gap of so many times the median is no step: the profiler starts, an evaluation runs."""
-MODEL_ERROR, _FEW_ERROR = 0.10, 0.25
-"""Shares of the step by which the simulation may be off besides what the draws differ by: with `ENOUGH` batches, and
-with as few as `FEWEST`. By `lab/loader`."""
+MODEL_ERROR, _FEW_ERROR, _MANY_ERROR = 0.10, 0.25, 0.30
+"""Shares of the step by which the simulation may be off besides what the draws differ by: with `ENOUGH` batches, with
+as few as `FEWEST`, and of batches of `MANY` tensors. Unpickling these waits for the worker, less so the less that has
+to do. By `lab/loader`."""
 _PUT_NS, _PUT_TENSOR_NS = 60_000, 60_000
 _UNPICKLE_NS, _UNPICKLE_TENSOR_NS = 200_000, 110_000
 _HANDOVER_NS = 100_000
@@ -202,6 +203,8 @@ def loader_forecast(view: ProfileView) -> LoaderForecast | None:
         return None
     count = min(len(work.make_cpu), len(work.train))
     error = MODEL_ERROR if count >= ENOUGH else _FEW_ERROR
+    if float(np.median(view.profile.loader_batches.tensors)) >= MANY:
+        error = max(error, _MANY_ERROR)
     found = steps_with(work, error=error)
     workers = recording.workers or 0
     now = next((one for one in found if one.workers == workers), None) or steps_with(work, (workers,), error)[0]
@@ -328,7 +331,7 @@ _MOST_OF_IT = 0.5
 """Share of a batch's time from which one transform, ``collate_fn`` or slow items are its cause."""
 _MUCH_OF_IT = 0.3
 """The same of handing over, which costs next to nothing where tensors are few."""
-_MANY = 16
+MANY = 16
 """Tensors of a batch from which on fewer are worth the change: each takes a file descriptor, and 0.1 ms on either
 side."""
 
@@ -347,7 +350,7 @@ def slow_part(view: ProfileView) -> SlowPart | None:
     slow, samples = slow_items(view), recording.transform_samples
     if slow is not None and slow.count and slow.share * found["items"] / whole >= _MUCH_OF_IT:
         return SlowPart("slow items", slow.share * found["items"] / whole)
-    if handing / whole >= _MUCH_OF_IT and float(np.median(batches.tensors)) >= _MANY:
+    if handing / whole >= _MUCH_OF_IT and float(np.median(batches.tensors)) >= MANY:
         return SlowPart("tensors", handing / whole)
     if found["collate"] / whole >= _MOST_OF_IT:
         return SlowPart("collate", found["collate"] / whole, recording.collate or "")

@@ -82,6 +82,14 @@ def test_few_batches_have_a_wide_interval(view: Callable[..., ProfileView]) -> N
     assert few.now.high_ns - few.now.low_ns > 2 * (many.now.high_ns - many.now.low_ns)
 
 
+def test_batches_of_many_tensors_have_a_wide_interval(view: Callable[..., ProfileView]) -> None:
+    many, few = (loader_forecast(view(batches(tensors=count), facts())) for count in (40, 2))
+    assert many is not None
+    assert few is not None
+    assert many.now.ns == few.now.ns
+    assert many.now.high_ns - many.now.low_ns > 2 * (few.now.high_ns - few.now.low_ns)
+
+
 def test_the_wait_for_a_core_is_taken_out_where_the_loader_keeps_itself_waiting(
     view: Callable[..., ProfileView],
 ) -> None:
