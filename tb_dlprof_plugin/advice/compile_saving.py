@@ -81,7 +81,7 @@ def compiled_as_replayed(context: RuleContext, graphs: bool) -> Saving | str:
         change("low"),
         f"Kernels that are no products take {ms(time)} of both passes; fused, {100 * FUSED_LEFT.low:.0f} to "
         f"{100 * FUSED_LEFT.high:.0f} % of it would be left. Launching takes the CPU {ms(round(spent))} there"
-        + (", in place of which come replays." if graphs else f", and {_percent(LAUNCHING_LEFT)} of it by wrappers."),
+        + (", in place of which come replays." if graphs else f"; wrappers would take {_times(LAUNCHING_LEFT)} that."),
     )
     longer = context.simulation.step([change("high")]).ns - context.simulation.estimate.ns
     if longer <= 0:
@@ -89,8 +89,8 @@ def compiled_as_replayed(context: RuleContext, graphs: bool) -> Saving | str:
     return replace(found, item=msgspec.structs.replace(found.item, low_ns=-round(longer)))
 
 
-def _percent(left: SpeedupRange) -> str:
-    return f"{100 * left.low:.0f} to {100 * left.high:.0f} %"
+def _times(left: SpeedupRange) -> str:
+    return f"{left.low:.3g} to {left.high:.3g} times"
 
 
 def _unknown(context: RuleContext, graphs: bool) -> str:
