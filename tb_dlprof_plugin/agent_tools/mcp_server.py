@@ -53,11 +53,17 @@ def _tool(tool: Callable[..., Reply], reads: bool) -> Tool:
 
 
 def _without_words(schema: Any) -> Any:
-    """A schema without titles and descriptions: it is sent with every conversation, once for each tool."""
+    """A schema of answers without titles, descriptions and defaults, with ``type: [a, b]`` in place of ``anyOf``.
+
+    It is sent with every conversation, once for each tool.
+    """
     if isinstance(schema, dict):
+        of = schema.get("anyOf")
+        if isinstance(of, list) and all(list(one) == ["type"] for one in of):
+            return {"type": [one["type"] for one in of]}
         return {
             key: _without_words(value)
             for key, value in schema.items()
-            if key not in ("title", "description") or not isinstance(value, str)
+            if key not in ("title", "description", "default") or isinstance(value, dict)
         }
     return [_without_words(one) for one in schema] if isinstance(schema, list) else schema

@@ -36,9 +36,7 @@ _NO_RUN = (
 class OomHolder(msgspec.Struct, frozen=True):
     """Bytes in use by holder and module."""
 
-    kind: Annotated[
-        str, Column("Held by", "Parameters, gradients, optimizer states, buffers, or others.")
-    ]
+    kind: Annotated[str, Column("Held by", "Parameters, gradients, optimizer states, buffers, or others.")]
     module: Annotated[str, Column("Module", "The module that has them.", missing="–", width=240)]
     bytes: Annotated[int, Column("Bytes", "Of the allocator's blocks.", unit="bytes")]
     percent: Annotated[float, Column("Share", "Of all bytes in use.", unit="percent")]

@@ -6,6 +6,7 @@ import csv
 import dataclasses
 import io
 import json
+import pickle
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -33,7 +34,7 @@ ANSWERING = [command for command in COMMANDS.values() if not (command.starts_ano
 @dataclass(frozen=True)
 class Places:
     """Recordings with hostile names; ``runs`` holds ``run`` and ``other``, ``known_gpu`` one whose GPU is ours, ``job``
-    has two ranks."""
+    has two ranks, ``failure`` is of an allocation."""
 
     runs: Path
     run: Path
@@ -41,6 +42,7 @@ class Places:
     trace: Path
     known_gpu: Path
     job: Path
+    failure: Path
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +59,13 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Places]:
         one = hostile_profile(stored)
         write_profile(job, dataclasses.replace(one, source=dataclasses.replace(one.source, rank=rank)))
     trace = hostile_trace(TRACE, tmp_path_factory.mktemp("traces"))
-    yield Places(runs, run, other, trace, known_gpu, job)
+    failure = tmp_path_factory.mktemp("failures") / f"{file_name()}.pickle"
+    frames = [{"filename": HOSTILE, "line": 1, "name": HOSTILE}]
+    block = {"address": 0, "size": 512, "requested_size": 512, "state": "active_allocated", "frames": frames}
+    history = [{"action": "oom", "addr": 1024, "size": 4096, "frames": frames, "time_us": 1}]
+    segments = [{"device": 0, "address": 0, "total_size": 1024, "segment_type": HOSTILE, "blocks": [block]}]
+    failure.write_bytes(pickle.dumps({"segments": segments, "device_traces": [history]}, protocol=4))
+    yield Places(runs, run, other, trace, known_gpu, job, failure)
     shutil.rmtree(runs)
 
 
@@ -71,7 +79,7 @@ def _called(command: Command, places: Places, folder: Path, *options: str) -> Re
     if command.name == "predict":
         # A forecast needs the rates of the GPU.
         words |= {"RUN": places.known_gpu}
-    words |= {"FILE.html": folder / f"file{file_name()}.html"}
+    words |= {"FILE.html": folder / f"file{file_name()}.html", "FILE": places.failure}
     arguments = [str(words.get(word, word)) for word in command.example.split()]
     return CliRunner().invoke(app, [command.name, *arguments, *options])
 
