@@ -61,7 +61,7 @@ def _decoded(path: Path) -> OomSummary:
     try:
         if path.stat().st_size > _MOST_BYTES:
             raise TraceError(f"{path} is no file of a failed allocation: it is larger than one can be.")
-        found = json_decoder(OomSummary).decode(path.read_bytes())
+        found: OomSummary = json_decoder(OomSummary).decode(path.read_bytes())
     except OSError as error:
         raise TraceError(f"{path} cannot be read: {error.strerror}.") from None
     except (msgspec.DecodeError, UnicodeDecodeError):
