@@ -24,7 +24,7 @@ WINDOW = {"width": 1440, "height": 860}
 WIDTH, CAPTION_HEIGHT = 1080, 44
 LIMIT_BYTES = 2_000_000
 STILL_MS, MOVING_MS = 3000, 140
-QUALITY = 72
+QUALITY = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Scene:
 SCENES = (
     Scene("Where does the step go?  VGG-16 in FP32 on an H200", "overview", "vgg16/fp32"),
     Scene("What should I change, and what would it save?", "advice", "vgg16/fp32", wheel=(300,) * 2),
-    Scene("What runs when, and why is the GPU idle?", "timeline", "lenet/fp32", wheel=(-240,) * 7, zoom=True),
+    Scene("What runs when, and why is the GPU idle?", "timeline", "lenet/fp32", wheel=(-340,) * 5, zoom=True),
     Scene("Which layer, which kernel, on Tensor Cores?", "tensor_cores", "resnet50/amp-fp16"),
     Scene("FP32 compared with mixed precision: what became faster, and is it noise?", "compare", wheel=(330,) * 2),
 )

@@ -25,6 +25,10 @@ FEWEST, ENOUGH = 10, 30
 (`lab/loader`)."""
 WORTH = 0.03
 """Of the step: fewer workers that cost less than this are preferred, as they take memory and cores."""
+_WORTH_MORE = 0.06
+"""Of the step: what more workers than now must save at least."""
+_FAR_OFF = 0.25
+"""Share of the measured step by which the simulated one may be off with the recorded number of workers."""
 _MOST_WORKERS = 8
 """More are advised only up to twice the cores: as many were measured (`lab/loader`), and each takes memory."""
 _LONG_GAP = 3.0
@@ -73,7 +77,8 @@ class LoaderForecast:
     Attributes:
         steps: with each number.
         now: with the recorded one.
-        best: with the fewest that hide the loader as well as any number does.
+        best: with the fewest that hide the loader as well as any number does; the recorded one where more are not
+            worth it, or where the simulation does not describe the loader.
         unordered: with as many as now, if batches were given as they come; None where they are, or without workers.
         measured_ns: the step of the batches that were recorded without the profiler at the loader's pace; None where
             too few were.
@@ -84,6 +89,11 @@ class LoaderForecast:
     best: WorkersStep
     unordered: WorkersStep | None
     measured_ns: float | None
+
+    @property
+    def describes(self) -> bool:
+        """Whether the step with the recorded number of workers is the measured one, as far as that is known."""
+        return self.measured_ns is None or abs(self.now.ns / self.measured_ns - 1) <= _FAR_OFF
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +223,9 @@ def loader_forecast(view: ProfileView) -> LoaderForecast | None:
         (unordered,) = steps_with(replace(work, in_order=False), (workers,), error)
     most = max(_MOST_WORKERS, 2 * work.cores, workers)
     best = fewest_workers([one for one in (*found, now) if one.workers <= most], WORTH)
-    return LoaderForecast(tuple(found), now, best, unordered, _measured_step(view))
+    forecast = LoaderForecast(tuple(found), now, best, unordered, _measured_step(view))
+    too_little = best.workers > now.workers and best.ns > (1 - _WORTH_MORE) * now.ns
+    return replace(forecast, best=now) if too_little or not forecast.describes else forecast
 
 
 @per_view

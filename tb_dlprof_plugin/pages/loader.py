@@ -37,8 +37,6 @@ _STAGES: dict[Stage, str] = {
     "train": "Train",
 }
 _WHERE: dict[Stage, str] = {"unpickle": "training process", "pin": "thread that pins", "train": "training process"}
-_FAR_OFF = 0.25
-"""Share of the measured step by which the simulated one may be off with the recorded number of workers."""
 
 
 class LoaderStage(msgspec.Struct, frozen=True):
@@ -179,7 +177,7 @@ def _headline(
             f" With {best.workers} the step takes {duration(best.ns)} ({duration(best.low_ns)} to "
             f"{duration(best.high_ns)}) in place of {duration(forecast.now.ns)}."
         )
-    if forecast.measured_ns is not None and abs(forecast.now.ns / forecast.measured_ns - 1) > _FAR_OFF:
+    if forecast.measured_ns is not None and not forecast.describes:
         text += (
             f" As recorded it took {duration(forecast.measured_ns)}, so that the simulation does not describe this "
             "loader well."
@@ -191,9 +189,13 @@ def _headline(
 def _stages(view: ProfileView) -> list[LoaderStage]:
     found = stages(view)
     makes = "worker" if any(one.stage == "put" for one in found) else "training process"
-    waits = waiting_share(view) or 0.0
     loading = [one for one in found if one.stage != "train"]
-    slowest = max(loading, key=lambda one: one.ns / one.lanes, default=None) if waits >= LIMITS else None
+    slowest = max(loading, key=lambda one: one.ns / one.lanes, default=None)
+    train_ns = sum(one.ns for one in found if one.stage == "train")
+    made_ns = sum(one.ns / one.lanes for one in loading if one.stage not in _WHERE)
+    # Of workers that make batches faster than the training takes them, waiting is variation, and no stage's doing.
+    if (waiting_share(view) or 0.0) < LIMITS or (makes == "worker" and made_ns <= train_ns):
+        slowest = None
     return [
         LoaderStage(
             key=one.stage,

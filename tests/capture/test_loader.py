@@ -18,6 +18,7 @@ from tb_dlprof_plugin import read_profiles
 from tb_dlprof_plugin.capture import profile
 from tb_dlprof_plugin.capture.loader.meter import BatchMeter, size_of
 from tb_dlprof_plugin.capture.loader.ring import ROWS, BatchTimes, Ring
+from tb_dlprof_plugin.capture.loader.transforms import TransformClock
 from tb_dlprof_plugin.capture.loader.watch import LOADERS, STARTED_BEFORE, LoaderWatch
 from tb_dlprof_plugin.model.profile import IN_PROCESS, WORKER_UNKNOWN
 from tb_dlprof_plugin.model.run_facts import RunFacts
@@ -68,6 +69,36 @@ def test_batches_are_the_same_and_everything_is_restored(kind: str, workers: int
         slow = [at for at, count in enumerate(columns["slow_samples"]) if count and columns["slowest_sample"][at] == 11]
         assert slow
         assert all(columns["slow_samples_ns"][at] >= 60 * _MS for at in slow)
+
+
+def test_transforms_are_found_whatever_the_dataset_calls_their_list() -> None:
+    class Compose:
+        def __init__(self, *transforms: Any) -> None:
+            self.transforms = transforms
+
+        def __call__(self, item: Any) -> Any:
+            for one in self.transforms:
+                item = one(item)
+            return item
+
+    class Flip:
+        def __call__(self, item: Any) -> Any:
+            return item[::-1]
+
+    class Crop(Flip): ...
+
+    class Images:
+        def __init__(self) -> None:
+            self.augment, self.other = Compose(Flip(), Compose(Crop())), Flip
+
+    images = Images()
+    clock = TransformClock(images)
+    clock.start()
+    images.augment([1, 2])
+    clock.stop()
+    images.augment([1, 2])
+    assert {name: calls for name, (calls, *_) in clock.times.items()} == {"Flip": 1, "Crop": 1, "Compose": 2}
+    assert "__call__" not in vars(Crop)
 
 
 def test_a_recording_has_the_batches_and_why_workers_are_unknown(tmp_path: Path) -> None:

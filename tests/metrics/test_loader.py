@@ -61,6 +61,14 @@ def test_four_workers_hide_a_loader_that_takes_three_steps_a_batch(view: Callabl
     assert steps[8] == pytest.approx(10.7, rel=0.03)
 
 
+def test_workers_that_save_a_few_percent_are_not_advised(view: Callable[..., ProfileView]) -> None:
+    found = loader_forecast(view(batches(gap_ns=30 * MS, wait_ns=MS), facts()))
+    assert found is not None
+    shortest = min(one.ns for one in found.steps)
+    assert 0.94 < shortest / found.now.ns < 0.99
+    assert found.best is found.now
+
+
 def test_nothing_is_forecast_where_the_workers_were_not_seen_or_batches_are_few(
     view: Callable[..., ProfileView],
 ) -> None:

@@ -73,9 +73,19 @@ def test_workers_that_start_with_each_epoch_are_named_where_epochs_are_short(pag
     assert hints(persistent_workers=True, batches=800) == hints(persistent_workers=False) == []
 
 
+def test_the_training_sets_the_pace_where_workers_make_batches_faster(page: Callable[..., LoaderPage]) -> None:
+    def limits(**columns: Any) -> list[str]:
+        return [one.key for one in page(batches(**columns), facts()).stages if one.limits]
+
+    assert limits() == ["items"]
+    assert limits(gap_ns=30 * MS) == ["items"]
+    assert limits(gap_ns=40 * MS) == ["train"]
+
+
 def test_a_simulation_that_does_not_give_the_recorded_step_is_doubted(page: Callable[..., LoaderPage]) -> None:
     found = page(batches(wait_ns=60 * MS), facts())
     assert "As recorded it took 70.0 ms, so that the simulation does not describe this loader well." in found.headline
+    assert found.workers_advised == 1
     assert "describe" not in page(batches(), facts()).headline
 
 

@@ -1,8 +1,8 @@
 """Times the transforms of a dataset by class, in the batches in which it is switched on.
 
 Found are lists called ``transforms``, as torchvision's and albumentations' ``Compose`` have them, and single objects
-called ``transform``, in the dataset and the datasets inside of it. A class is timed by its ``__call__``, so that an
-object stays what it is; a plain function by a function that takes its place in the list.
+called ``transform``, in the dataset, its attributes and the datasets inside of it. A class is timed by its
+``__call__``, so that an object stays what it is; a plain function by a function that takes its place in the list.
 """
 
 from __future__ import annotations
@@ -39,10 +39,11 @@ class TransformClock:
 
     def start(self) -> None:
         """Begin to time them."""
-        for kind, name in self._kinds.items():
+        # Before one is changed that another one inherits.
+        originals = [(kind, name, kind.__call__) for kind, name in self._kinds.items()]
+        for kind, name, original in originals:
             with contextlib.suppress(AttributeError, TypeError):
                 own = "__call__" in vars(kind)
-                original = getattr(kind, "__call__")  # noqa: B004, B009 (a method)
                 setattr(kind, "__call__", self._timed(name, original))  # noqa: B010 (a method)
                 self._undo.append(functools.partial(_put_back, kind, original if own else None))
         for steps, at, function in self._functions:
@@ -100,7 +101,7 @@ class TransformClock:
                 if not isinstance(inner, (list, tuple)) and not any(hasattr(value, one) for one in _NAMES):
                     self._add(value, None, 0)
                 self._search(value, seen, depth + 1)
-            elif name in ("dataset", "_dataset"):
+            elif name in ("dataset", "_dataset") or _has_list(value):
                 self._search(value, seen, depth + 1)
             elif name == "datasets" and isinstance(value, (list, tuple)):
                 for one in value:
@@ -112,6 +113,14 @@ class TransformClock:
                 self._functions.append((steps, at, one))
         elif callable(one):
             self._kinds.setdefault(type(one), type(one).__name__)
+
+
+def _has_list(value: Any) -> bool:
+    """Whether it is a ``Compose``, whatever the dataset calls it."""
+    try:
+        return isinstance(vars(value).get("transforms"), (list, tuple))
+    except TypeError:
+        return False
 
 
 def _name_of(function: Any) -> str:
