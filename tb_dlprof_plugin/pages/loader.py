@@ -74,7 +74,7 @@ class WorkersRow(msgspec.Struct, frozen=True):
         int | None,
         Column("Memory", "What these workers hold for themselves, with the batches that are under way."),
     ]
-    note: Annotated[str, Column("", "The recorded number, and the one that is advised.", missing="–", width=120)]
+    note: Annotated[str, Column("", "The recorded number, and one that is advised.", missing="–", width=120)]
 
 
 class TransformRow(msgspec.Struct, frozen=True):
@@ -224,7 +224,7 @@ def _workers(view: ProfileView, forecast: LoaderForecast | None) -> list[Workers
             high_ns=one.high_ns,
             wait_ns=one.wait_ns,
             memory_bytes=memory_of(view, count),
-            note=", ".join(text for text, is_so in (("recorded", count == now), ("advised", count == best)) if is_so),
+            note="recorded" if count == now else "advised" if count == best else "",
         )
         for count, one in sorted(steps.items())
     ]

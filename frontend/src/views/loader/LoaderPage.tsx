@@ -64,7 +64,9 @@ function LoaderFigures({ data }: { data: LoaderData }) {
         testId="loader-waiting"
       />
       <Figure of="loaderWait" label="Median wait" unit="ns" value={data.wait_ns} testId="loader-wait" />
-      <Figure of="loaderReady" label="Batches ready" unit="count" value={data.ready} testId="loader-ready" />
+      {data.workers_now !== 0 && (
+        <Figure of="loaderReady" label="Batches ready" unit="count" value={data.ready} testId="loader-ready" />
+      )}
       <Figure
         of="loaderWorkers"
         label="Workers needed"
