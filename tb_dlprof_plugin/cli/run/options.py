@@ -70,7 +70,7 @@ class RunOptions(Request):
     ] = None
     iter_start: Annotated[
         int | None,
-        Option("First iteration to record, counted from 0 in optimizer steps.  [default: 8]", metavar="N"),
+        Option("First iteration to record, counted from 0 in optimizer steps.  [default: 12 of PyTorch]", metavar="N"),
     ] = None
     iter_stop: Annotated[
         int | None, Option("Last iteration to record, inclusive.  [default: 10 are recorded]", metavar="N")
