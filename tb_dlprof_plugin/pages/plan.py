@@ -35,7 +35,7 @@ from tb_dlprof_plugin.planning.memory.capacity import Capacity, capacity
 from tb_dlprof_plugin.planning.memory.module_choices import frontier
 from tb_dlprof_plugin.planning.memory.plan import Bytes, MemoryPlan, MemoryPlanner, planner
 from tb_dlprof_plugin.planning.memory.rewrite_batch import input_size
-from tb_dlprof_plugin.planning.memory.rewrites import changes_of, check
+from tb_dlprof_plugin.planning.memory.rewrites import RECORDED, changes_of, check
 from tb_dlprof_plugin.planning.memory.step_program import HeldKind, UnknownModule
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.store.run_ref import RunRef
@@ -252,10 +252,12 @@ def _page(
 def _reserved_before(view: ProfileView, request: PlanRequest, plan: MemoryPlan) -> list[str]:
     """Why the Memory page has more reserved memory than the replay of the same step."""
     recorded = PEAK_RESERVED.value(view, view.selection())
-    if recorded is None or recorded <= plan.peak_reserved.high or changes_of(view, request):
+    replayed = plan.peak_reserved
+    if recorded is None or recorded <= (1 + RECORDED.reserved) * replayed.value or changes_of(view, request):
         return []
-    kept = "its allocator kept memory of earlier steps, which the replay begins without"
-    return [f"The run had {byte_size(recorded)} reserved: {kept}."]
+    kept = "its allocator kept memory of earlier steps, such as workspaces that cuDNN tried"
+    where = "The interval has it" if recorded <= replayed.high else "The replay begins without it"
+    return [f"The run had {byte_size(recorded)} reserved: {kept}. {where}."]
 
 
 def _held_back(view: ProfileView, request: PlanRequest, room: Capacity | None) -> list[str]:

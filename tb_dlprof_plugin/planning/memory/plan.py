@@ -30,6 +30,9 @@ from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_view
 Verdict = Literal["fits", "fits with retries", "does not fit", "not known"]
 _MOST_SAMPLES = 1 << 24
 _MOST_KEPT, _MOST_PROGRAMS = 256, 32
+_MOST_KEPT_MEMORY = 0.25
+"""Share of reserved memory that the recorded run had in addition to the replay's: workspaces that cuDNN tried in its
+first steps, such as a U-Net's and a VGG's. More comes from other work than the step."""
 _ENDS: tuple[Bound, ...] = ("low", "high")
 
 
@@ -45,13 +48,16 @@ class Bytes:
 class _Figures:
     """What a configuration takes, whatever the GPU."""
 
-    def __init__(self, likely: Needs, ends: Sequence[ReplayedMemory], spread: MemorySpread, off: float) -> None:
+    def __init__(
+        self, likely: Needs, ends: Sequence[ReplayedMemory], spread: MemorySpread, off: float, kept: float
+    ) -> None:
         self._likely, self._ends, self._spread, self._off = likely, ends, spread, off
         self.allocated = self._with_interval(
             likely.peak_allocated, [end.peak_allocated for end in ends], spread.allocated
         )
         reserved = self._with_interval(likely.peak_reserved, [end.peak_reserved for end in ends], spread.reserved)
-        self.reserved = replace(reserved, low=min(max(reserved.low, self.allocated.low), reserved.value))
+        low = min(max(reserved.low, self.allocated.low), reserved.value)
+        self.reserved = replace(reserved, low=low, high=round(reserved.high * (1 + kept)))
 
     @cached_property
     def limit(self) -> Bytes:
@@ -137,6 +143,8 @@ class MemoryPlanner:
         self._known: dict[str, _Figures] = {}
         self._programs: dict[str, StepProgram] = {}
         self._off = abs(self.recorded.peak_allocated / max(int(memory.allocated.max()), 1) - 1)
+        reserved = 0 if memory.reserved is None else int(memory.reserved.max())
+        self._kept = min(max(reserved / max(self.recorded.peak_reserved, 1) - 1, 0.0), _MOST_KEPT_MEMORY)
 
     def plan(self, request: PlanRequest) -> MemoryPlan:
         """The plan of a configuration.
@@ -177,7 +185,7 @@ class MemoryPlanner:
             # Some implementations keep the inputs of products in half precision.
             kept = self._rewritten(replace(request, precision="bf16"))
             ends.append(replay(with_batch(kept, ratio), settings))
-        return _Figures(likely, ends, spread, self._off)
+        return _Figures(likely, ends, spread, self._off, self._kept)
 
     def _rewritten(self, request: PlanRequest, workspaces: Bound = "likely") -> StepProgram:
         """The step with the recorded batch; the last ones are kept."""

@@ -14,6 +14,7 @@ from tb_dlprof_plugin.model.plan_request import PlanError, PlanQuestion, PlanReq
 from tb_dlprof_plugin.names.gpu_memory import COMMON, DESKTOP, UnknownGpu, gpu_memory
 from tb_dlprof_plugin.names.gpu_peaks import ceilings_of
 from tb_dlprof_plugin.pages.plan import plan_page
+from tb_dlprof_plugin.pages.quantities import PEAK_RESERVED
 from tb_dlprof_plugin.planning.memory.allocator import AllocatorSettings, CachingAllocator
 from tb_dlprof_plugin.planning.memory.capacity import Capacity, capacity
 from tb_dlprof_plugin.planning.memory.module_choices import frontier
@@ -40,6 +41,15 @@ def view() -> ProfileView:
 @pytest.fixture(scope="module")
 def mlp(view: ProfileView) -> MemoryPlanner:
     return planner(view)
+
+
+def test_reserved_memory_that_the_run_kept_from_earlier_steps_is_in_the_interval() -> None:
+    view = recorded_view(ROOT / "tests" / "data" / "memory_plan" / "held_out" / "unet")
+    recorded, found = PEAK_RESERVED.value(view, view.selection()), planner(view).plan(PlanRequest())
+    assert recorded is not None
+    assert 1.1 * found.peak_reserved.value < recorded <= found.peak_reserved.high
+    page = plan_page(view, RunRef("", "", 0, 0), PlanQuestion())
+    assert "The interval has it." in " ".join(page.assumptions)
 
 
 def test_the_recorded_configuration_has_the_recorded_figures(mlp: MemoryPlanner) -> None:
