@@ -28,7 +28,7 @@ CASES = (
         "batches that the hook measured",
         loaded(workers=0, worker=-1, items_ns=20_000_000, put_ns=0, put_cpu_ns=0, unpickle_ns=-1, handover_ns=-1),
         "fired",
-        saving_ns=(between(20_000_000, 24_000_000), between(21_000_000, 24_000_000), between(22_000_000, 26_000_000)),
+        saving_ns=(between(19_000_000, 20_000_000), between(20_000_000, 21_000_000), between(21_000_000, 22_000_000)),
         says=["num_workers=2,"],
     ),
     Case(
