@@ -21,7 +21,7 @@ from tb_dlprof_plugin.trial.experiment import LOOK
 from tb_dlprof_plugin.trial.inside.remedy import Changes, Remedy, one_of_each_group
 from tb_dlprof_plugin.trial.loading import workers_needed
 from tb_dlprof_plugin.trial.measuring import Measuring, name_of
-from tb_dlprof_plugin.trial.statistics import WORTH
+from tb_dlprof_plugin.trial.statistics import LEAST_QUADS, WORTH
 from tb_dlprof_plugin.trial.switched import OfScript
 from tb_dlprof_plugin.trial.variant import Variant, VariantError
 
@@ -505,6 +505,11 @@ class Search(Measuring):
         useful = [one for one in final if one.name not in found]
         if useful and len(useful) < len(final):
             row.remedy, row.title = name_of(useful), "; ".join(one.title for one in useful)
+        inside = self._row(useful or final)
+        if inside.is_gain and (row.gain_percent or 0.0) > 0 and row.quads < LEAST_QUADS:
+            # Its processes came too late to say anything else.
+            inside.stopped = INSIDE
+            return inside
         self._keep(row)
         self._of_processes.append(row)
         before = self._confirmed

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tb_dlprof_plugin.model.trial_result import TriedRemedy
+from tb_dlprof_plugin.model.trial_result import INSIDE, TriedRemedy
 from tb_dlprof_plugin.trial import measuring
 from tb_dlprof_plugin.trial.experiment import Bench
 from tb_dlprof_plugin.trial.inside.remedy import Remedy
@@ -68,6 +68,8 @@ class Machine:
         self.fails: frozenset[str] = frozenset({"no", "such"})
         """Remedies that fail together."""
         self.world_size, self.start_s, self.compile_s = 1, START_S, 0.0
+        self.fresh_s = 0.0
+        """What starts after the first one takes more."""
         self.first_steps_s = 0.0
         """From the end of the first step until a process arrives."""
         self.disturbs = 1.0
@@ -117,7 +119,8 @@ class Process:
     def launch(self, timeout_s: float, budget_s: float = math.inf) -> None:
         self.end()
         machine = self._machine
-        self._arrives_s = machine.now_s + machine.start_s + machine.compile_s * ("compile" in self._remedies)
+        more_s = machine.compile_s * ("compile" in self._remedies) + machine.fresh_s * bool(machine.starts)
+        self._arrives_s = machine.now_s + machine.start_s + more_s
         machine.under_way += 1
         machine.most_at_once = max(machine.most_at_once, machine.under_way)
         machine.starts[self._remedies] = machine.starts.get(self._remedies, 0) + 1
@@ -430,6 +433,19 @@ def test_what_gained_inside_the_script_is_said_where_no_fresh_process_came_in_ti
     assert best.remedies[0] == "half"
     assert best.gain_percent == pytest.approx(50, abs=1)
     assert not best.confirmed
+
+
+def test_fresh_processes_that_come_too_late_do_not_take_back_what_was_measured_inside(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    machine = Machine([Planted("half", 0.5), Planted("less", 0.8)])
+    machine.fresh_s = 40.0
+    search, best = searched_by(machine, monkeypatch, 60.0)
+    assert machine.starts["half", "less"] == 1
+    assert best.remedies == ["half", "less"]
+    assert best.gain_percent == pytest.approx(60, abs=1)
+    assert not best.confirmed
+    assert [one.stopped for one in search.sets if one.remedy == "half+less"] == [INSIDE]
 
 
 def test_steps_that_take_the_whole_budget_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
