@@ -32,12 +32,12 @@ def loader_hints(view: ProfileView) -> list[str]:
 
 
 def workers_text(view: ProfileView, forecast: LoaderForecast) -> str:
-    """How many workers to use."""
+    """How many workers to use; "" where the simulation does not describe the loader."""
     best, now = forecast.best, forecast.now
+    if not forecast.describes:
+        return ""
     if best.workers <= now.workers:
         return "More workers do not help: make each batch cheaper."
-    if best.ns >= (1 - LIMITS) * now.ns:
-        return ""
     memory = memory_of(view, best.workers)
     held = f" They hold about {byte_size(memory)}." if memory is not None else ""
     return (
@@ -65,9 +65,11 @@ def part_text(view: ProfileView, part: SlowPart) -> str:
 
 
 def order_text(forecast: LoaderForecast) -> str:
-    """What batches in another order gain; "" where the intervals do not tell."""
+    """What batches in another order gain; "" where that is not certain."""
     later = forecast.unordered
-    if later is None or later.high_ns > forecast.now.low_ns or later.ns > (1 - LIMITS) * forecast.now.ns:
+    if later is None or not forecast.describes:
+        return ""
+    if later.high_ns > forecast.now.low_ns or later.ns > (1 - LIMITS) * forecast.now.ns:
         return ""
     return (
         f"With in_order=False the step takes {duration(later.ns)} in place of {duration(forecast.now.ns)}: batches are "

@@ -39,7 +39,7 @@ as few as `FEWEST`, and of batches of `MANY` tensors. Unpickling these waits for
 to do. By `lab/loader`."""
 _PUT_NS, _PUT_TENSOR_NS = 60_000, 60_000
 _UNPICKLE_NS, _UNPICKLE_TENSOR_NS = 200_000, 110_000
-_HANDOVER_NS = 100_000
+HANDOVER_NS = 100_000
 """Handing a batch over, for a loader that was recorded without workers: for each batch and for each of its tensors,
 which take a file descriptor each. Medians of `lab/loader` on two cores."""
 _COPY_BYTES_NS = 2.0
@@ -174,23 +174,20 @@ def loader_work(view: ProfileView) -> LoaderWork | None:
         tensors = np.maximum(batches.tensors[rows], 1).astype(float)
         size = np.maximum(batches.bytes[rows], 0).astype(float)
         put_cpu = _PUT_NS + _PUT_TENSOR_NS * tensors + size / _COPY_BYTES_NS
-        put_off, unpickle = np.zeros(len(rows)), _UNPICKLE_NS + _UNPICKLE_TENSOR_NS * tensors
-        handover = float(_HANDOVER_NS)
-        next_cpu = float(_HANDOVER_NS)
+        unpickle = _UNPICKLE_NS + _UNPICKLE_TENSOR_NS * tensors
+        handover = next_cpu = float(HANDOVER_NS)
     else:
         put = np.maximum(batches.put_ns[rows], 0).astype(float)
+        # Waiting for a core while it serialises is not counted apart.
         put_cpu = np.minimum(np.maximum(batches.put_cpu_ns[rows], 0).astype(float), put)
-        # Threads that wait for a core while they serialise are not counted apart.
-        put_off = np.zeros(len(rows))
         unpickle = _known(batches.unpickle_ns, rows, _UNPICKLE_NS)
-        handover = float(np.median(_known(batches.handover_ns, rows, _HANDOVER_NS)))
+        handover = float(np.median(_known(batches.handover_ns, rows, HANDOVER_NS)))
         given = batches.wait_cpu_ns.astype(float) - (0 if recording.pins else np.maximum(batches.unpickle_ns, 0))
         next_cpu = max(float(np.median(given)), 0.0)
     return LoaderWork(
         make_cpu=cpu,
         make_off=off,
         put_cpu=put_cpu,
-        put_off=put_off,
         unpickle=unpickle,
         pin=_known(batches.pin_ns, rows, 0),
         handover=handover,

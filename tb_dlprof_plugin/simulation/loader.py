@@ -33,7 +33,7 @@ class LoaderWork:
 
     Attributes:
         make_cpu, make_off: making a batch, on a core and without one (disk, network, sleep).
-        put_cpu, put_off: serialising it.
+        put_cpu: serialising it, which takes a core.
         unpickle: making tensors of its bytes.
         pin: copying it into pinned memory, in a thread of its own where ``pins``.
         handover: from the worker to the thread that receives it.
@@ -48,7 +48,6 @@ class LoaderWork:
     make_cpu: Floats
     make_off: Floats
     put_cpu: Floats
-    put_off: Floats
     unpickle: Floats
     pin: Floats
     handover: float
@@ -117,7 +116,7 @@ class _Simulation:
         rows = [chance.randrange(len(work.make_cpu)) for _ in range(batches + workers * work.prefetch)]
         pick = np.array(rows)
         self._make = [work.make_off[pick].tolist(), work.make_cpu[pick].tolist()]
-        self._put = [work.put_off[pick].tolist(), work.put_cpu[pick].tolist()]
+        self._put = work.put_cpu[pick].tolist()
         self._unpickle, self._pin = work.unpickle[pick].tolist(), work.pin[pick].tolist()
         steps = np.array([chance.randrange(len(work.train)) for _ in range(batches)])
         self._train, self._train_cpu = work.train[steps].tolist(), work.train_cpu[steps].tolist()
@@ -176,7 +175,7 @@ class _Simulation:
         kind, one = what
         if kind == "made off":
             worker, task = one
-            self._compute(self._make[_ON][task] + self._put[_ON][task], ("made", one))
+            self._compute(self._make[_ON][task] + self._put[task], ("made", one))
         elif kind == "made":
             worker, task = one
             self._busy[worker] = False
@@ -221,7 +220,7 @@ class _Simulation:
         if not self._busy[worker] and self._tasks[worker]:
             task = self._tasks[worker].popleft()
             self._busy[worker] = True
-            self._wait(self._make[_OFF][task] + self._put[_OFF][task], ("made off", (worker, task)))
+            self._wait(self._make[_OFF][task], ("made off", (worker, task)))
 
     def _ask(self) -> None:
         """The training asks for a batch."""

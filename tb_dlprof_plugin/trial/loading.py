@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_dlprof_plugin.metrics.loader import WORTH, LoaderForecast
+from tb_dlprof_plugin.metrics.loader import HANDOVER_NS, WORTH, LoaderForecast
 from tb_dlprof_plugin.simulation.loader import LoaderWork, WorkersStep, fewest_workers, steps_with
 
 WORKERS = (1, 2, 4, 8)
@@ -15,8 +15,6 @@ _WORTH = 0.03
 """Share of the step that waiting has to be, before workers can gain."""
 _BUSY = 0.5
 """Share of the loading on a CPU from which on each worker needs one for itself."""
-_HANDOVER_NS = 100_000
-"""Of a batch, in the worker, on the way and in the training each: about what one tensor takes (`metrics.loader`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,15 +67,15 @@ def _work(loading: Loading, cpu_count: int) -> LoaderWork:
     rest_ns = np.full(1, max(1e9 * (loading.step_s - loading.wait_s), 0.0))
     made_ns = 1e9 * (loading.wait_s if not loading.workers else loading.step_s * loading.workers)
     on_cpu = loading.workers > 0 or loading.cpu_s > _BUSY * loading.wait_s
-    nothing, handover = np.zeros(1), np.full(1, float(_HANDOVER_NS))
+    # In the worker, on the way and in the training each: about what one tensor takes.
+    nothing, handover = np.zeros(1), np.full(1, float(HANDOVER_NS))
     return LoaderWork(
         make_cpu=np.full(1, made_ns if on_cpu else 0.0),
         make_off=np.full(1, 0.0 if on_cpu else made_ns),
         put_cpu=handover,
-        put_off=nothing,
         unpickle=handover,
         pin=nothing,
-        handover=float(_HANDOVER_NS),
+        handover=float(HANDOVER_NS),
         next_cpu=0.0,
         train=rest_ns,
         train_cpu=rest_ns,

@@ -86,6 +86,7 @@ def test_a_simulation_that_does_not_give_the_recorded_step_is_doubted(page: Call
     found = page(batches(wait_ns=60 * MS), facts())
     assert "As recorded it took 70.0 ms, so that the simulation does not describe this loader well." in found.headline
     assert found.workers_advised == 1
+    assert not any("workers" in hint for hint in found.hints)
     assert "describe" not in page(batches(), facts()).headline
 
 

@@ -17,7 +17,7 @@ def work(make_off: object = 40.0, make_cpu: float = 0.0, train: float = 10.0, **
     off = np.atleast_1d(np.asarray(make_off, dtype=float)) * MS
     nothing = np.zeros(len(off))
     given = LoaderWork(
-        make_cpu=nothing + make_cpu * MS, make_off=off, put_cpu=nothing, put_off=nothing, unpickle=nothing, pin=nothing,
+        make_cpu=nothing + make_cpu * MS, make_off=off, put_cpu=nothing, unpickle=nothing, pin=nothing,
         handover=0.0, next_cpu=0.0, train=np.full(1, train * MS), train_cpu=np.zeros(1), prefetch=2, in_order=True,
         pins=False, cores=64.0,
     )  # fmt: skip

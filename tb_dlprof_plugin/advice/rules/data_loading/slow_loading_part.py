@@ -62,7 +62,7 @@ def check(context: RuleContext) -> Finding | Silent:
     now_ns = forecast.now.ns
     gone = max(0.0, 1 - without.ns / now_ns)
     seen = f"{_title(part)}, and the step waits for its batch in {100 * waits:.0f} % of its time"
-    if 100 * gone < 100 * LIMITS:
+    if gone < LIMITS:
         return Silent(f"{seen}; without that part the step would be as long.")
     text = (
         f"Simulated with {forecast.now.workers} workers, the step takes {ms(now_ns)}, and {ms(without.ns)} if this "
