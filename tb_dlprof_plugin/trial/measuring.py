@@ -86,7 +86,7 @@ class Measuring:
         baseline: the unchanged script.
         deadline_s: of `clock`.
         fitting: how many processes more than the baseline the GPU has memory for; None: that is not known.
-        start_s: from the start of a process to the end of its first steps.
+        start_s: from the start of a process, or of one that waits with its imports done, to the end of its first steps.
     """
 
     laboratory: Laboratory | None
@@ -141,9 +141,13 @@ class Measuring:
         self._process = process = Variant(self.laboratory)
         began = self.clock()
         longest = max(_LEAST_START_S, self.budget_s)
-        self.ready = process.start(longest, longest)
+        process.launch(longest, longest)
+        self.laboratory.prepare()
+        self.ready = process.arrived()
         self.start_s = self.clock() - began
         first = self.ready[0]
+        if first.sets_variables:
+            self.laboratory.end_waiting()
         self.deadline_s = (first.first_step_s or self.clock()) + self.budget_s
         self.listener.started(self.budget_s, self.left_s)
         if self.left_s <= 0:
@@ -159,6 +163,8 @@ class Measuring:
             self.fitting = int(first.free_memory_bytes / (_ROOM * needed))
             if first.free_memory_bytes < needed:
                 self._one_at_a_time("The GPU has no memory for two processes of this training")
+        if self.laboratory.has_waiting and not self.bench.exclusive:
+            self.start_s = max(self.start_s - first.imports_s, 0.0)
         return first
 
     def start_here(self, host: Host) -> None:

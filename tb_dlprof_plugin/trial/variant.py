@@ -9,14 +9,16 @@ import os
 import shutil
 import socket
 import subprocess
+import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from tb_dlprof_plugin.model.visible import VisibleMessage, visible
+from tb_dlprof_plugin.trial import prepared
 from tb_dlprof_plugin.trial.isolation import Isolation, IsolationKind
 from tb_dlprof_plugin.trial.overlay import remove_folder
 from tb_dlprof_plugin.trial.process_tree import end, freeze_below, thaw_below
@@ -27,6 +29,8 @@ _LAST_LINES = 30
 _LONGEST_LINE = 300
 _NEVER_STEPPED = "it ended before its first steps were done: it trains too few, or without an optimizer of torch"
 _NEARLY_FULL_BYTES = 1 << 20
+_FEW_CPUS, _LARGEST_COPY_BYTES = 4, 100_000_000
+"""With fewer CPUs no second process for the final set is prepared, and with a larger copy none at all."""
 _PORT_TAKEN = "address already in use"
 """As torch's TCPStore says it."""
 
@@ -56,6 +60,7 @@ class Laboratory:
     isolation: Isolation
     _count: int = field(default=0, init=False)
     _running: list[subprocess.Popen[bytes]] = field(default_factory=list, init=False)
+    _waiting: list[prepared.WaitingProcess] = field(default_factory=list, init=False)
 
     def new_folder(self) -> Path:
         """Of the next process."""
@@ -71,6 +76,51 @@ class Laboratory:
             VariantError: it cannot be started.
         """
         request.write(folder)
+        if request.socket and prepared.script_of(self.command, self.isolation.folder) is not None:
+            more = {**more, prepared.VARIABLE: "1"}
+        return self._start(folder, more)
+
+    def prepare(self) -> None:
+        """Start processes that wait with their first imports done, as many as the final set is measured in: it, the
+        unchanged script, and a second one of it. Where that is not possible, there are none."""
+        script = prepared.script_of(self.command, self.isolation.folder)
+        if sys.platform != "linux" or script is None or self.isolation.copied_bytes > _LARGEST_COPY_BYTES:
+            return
+        with contextlib.suppress(OSError, VariantError):
+            cpus = len(os.sched_getaffinity(0))
+            for _ in range(0 if cpus == 1 else 2 if cpus < _FEW_CPUS else 3):
+                folder = self.new_folder()
+                prepared.WaitingProcess.is_to_wait_in(folder)
+                process = self._start(folder, {prepared.VARIABLE: "1"})
+                self._waiting.append(prepared.WaitingProcess(folder, process))
+
+    def start_waiting(self, make_request: Callable[[Path], TrialRequest]) -> prepared.WaitingProcess | None:
+        """Have a process that waits run the script; None where there is none, or none whose imports are done.
+
+        Args:
+            make_request: what it is to do, by its folder.
+        """
+        for one in self._waiting:
+            with one.asked() as waits:
+                if waits:
+                    self._waiting.remove(one)
+                    make_request(one.folder).write(one.folder)
+                    return one
+        return None
+
+    def end_waiting(self) -> None:
+        """End the processes that wait. Never raises."""
+        for one in self._waiting:
+            end(one.process)
+            remove_folder(one.folder)
+        self._waiting = []
+
+    @property
+    def has_waiting(self) -> bool:
+        """Whether processes wait with their imports done, or will."""
+        return any(one.process.poll() is None for one in self._waiting)
+
+    def _start(self, folder: Path, more: Mapping[str, str]) -> subprocess.Popen[bytes]:
         for name in ("tmp", "cache"):
             (folder / name).mkdir(exist_ok=True)
         with (folder / "log.txt").open("wb") as log:
@@ -188,15 +238,23 @@ class Variant:
         """
         self.end()
         self.starts += 1
-        self._folder = folder = self.laboratory.new_folder()
-        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        address = str(folder / "gate")
-        self._listener.bind(address)
-        self._listener.listen(1024)
-        self._listener.settimeout(_POLL_S)
         ends_s = time.monotonic() + budget_s
-        request = TrialRequest(self.remedies, address, seed_offset=self._seed_offset, budget_ends_s=ends_s)
-        self._process = self.laboratory.start(folder, request, self._environment)
+
+        def make_request(folder: Path) -> TrialRequest:
+            self._folder, address = folder, str(folder / "gate")
+            self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            self._listener.bind(address)
+            self._listener.listen(1024)
+            self._listener.settimeout(_POLL_S)
+            return TrialRequest(self.remedies, address, seed_offset=self._seed_offset, budget_ends_s=ends_s)
+
+        # Variables are read when libraries are imported or start.
+        waiting = None if self._environment else self.laboratory.start_waiting(make_request)
+        if waiting is not None:
+            self._process = waiting.process
+        else:
+            folder = self.laboratory.new_folder()
+            self._process = self.laboratory.start(folder, make_request(folder), self._environment)
         self._arrive_by = time.monotonic() + timeout_s, timeout_s
 
     def wait_at_most(self, seconds: float) -> None:
