@@ -122,6 +122,13 @@ def first_s(laboratory: Laboratory) -> float:
         first.end()
 
 
+def wait(laboratory: Laboratory) -> None:
+    """Until the imports of all are done."""
+    until_s = time.monotonic() + _START_S
+    while not all(one.waits for one in laboratory.waiting) and time.monotonic() < until_s:
+        time.sleep(0.1)
+
+
 def starts(text: str, repeats: int, ends_s: float, turns: Sequence[bool]) -> dict[str, list[float]]:
     """Seconds of starts by their kind, in turns (whether it waited), until a time of `time.monotonic`."""
     found: dict[str, list[float]] = {"first": [], "plain": [], "prepared": []}
@@ -130,7 +137,7 @@ def starts(text: str, repeats: int, ends_s: float, turns: Sequence[bool]) -> dic
             if number and time.monotonic() > ends_s:
                 break
             found["first"].append(first_s(laboratory))
-            time.sleep(found["first"][-1] / 2)
+            wait(laboratory)
             for waited in turns:
                 kind = "prepared" if waited else "plain"
                 found[kind].append(start_s(laboratory, waited=waited))
@@ -153,8 +160,8 @@ def pairs(text: str, count: int, seconds: float, ends_s: float) -> dict[str, lis
                 try:
                     one.launch(_START_S)
                     laboratory.prepare()
-                    took_s = one.arrived()[0].since_start_s
-                    time.sleep(took_s / 2)
+                    one.arrived()
+                    wait(laboratory)
                     other.start(_START_S)
                     bench = Bench(0.1)
                     for variant in (one, other):

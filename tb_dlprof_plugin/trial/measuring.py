@@ -163,7 +163,7 @@ class Measuring:
             self.fitting = int(first.free_memory_bytes / (_ROOM * needed))
             if first.free_memory_bytes < needed:
                 self._one_at_a_time("The GPU has no memory for two processes of this training")
-        if self.laboratory.has_waiting and not self.bench.exclusive:
+        if self.laboratory.waiting and not self.bench.exclusive:
             self.start_s = max(self.start_s - first.imports_s, 0.0)
         return first
 

@@ -79,9 +79,15 @@ class WaitingProcess:
         """Have the process wait that starts with this folder. Raises OSError."""
         os.mkfifo(folder / _TURN)
 
+    @property
+    def waits(self) -> bool:
+        """Whether its imports are done."""
+        with self.asked() as waits:
+            return waits
+
     @contextlib.contextmanager
     def asked(self) -> Iterator[bool]:
-        """Whether its imports are done: then it goes on with the script after the block, which writes a request."""
+        """Whether its imports are done: then it goes on with the script after the block, if that writes a request."""
         try:
             turn = os.open(self.folder / _TURN, os.O_WRONLY | os.O_NONBLOCK)
         except OSError:
@@ -98,7 +104,7 @@ def prepare(folder: str) -> None:
     """Run the first imports of the script in this process; then wait, where there is no request yet.
 
     Raises:
-        OSError: it cannot wait, or was not asked to run.
+        OSError: it cannot wait.
     """
     global imports_s
     began_s, waits = time.monotonic(), not TrialRequest.is_in(Path(folder))
@@ -118,10 +124,9 @@ def prepare(folder: str) -> None:
         cuda = sys.modules.get("torch.cuda")
         if cuda is not None and cuda.is_initialized():
             raise OSError("it would hold memory of the GPU while others are measured")
-        with open(os.path.join(folder, _TURN), "rb") as turn:
-            turn.read()
-        if not TrialRequest.is_in(Path(folder)):
-            raise OSError("it was not asked to run")
+        while not TrialRequest.is_in(Path(folder)):
+            with open(os.path.join(folder, _TURN), "rb") as turn:
+                turn.read()
 
 
 def first_imports(script: Script, seen: set[Path] | None = None) -> Generator[ast.stmt, None, bool]:

@@ -116,9 +116,9 @@ class Laboratory:
         self._waiting = []
 
     @property
-    def has_waiting(self) -> bool:
-        """Whether processes wait with their imports done, or will."""
-        return any(one.process.poll() is None for one in self._waiting)
+    def waiting(self) -> list[prepared.WaitingProcess]:
+        """Processes that wait with their imports done, or will."""
+        return [one for one in self._waiting if one.process.poll() is None]
 
     def _start(self, folder: Path, more: Mapping[str, str]) -> subprocess.Popen[bytes]:
         for name in ("tmp", "cache"):
