@@ -30,13 +30,12 @@ VARIABLE = "TB_DLPROF_TRY_IMPORTS"
 """The environment variable that has a process run the first imports of its script."""
 _TURN = "turn"
 """A named pipe in the folder of a process, which waits until it is closed."""
+_IMPORTS_S = "imports_s"
+"""A file in it with the seconds of the imports."""
 _FLAGS = re.compile("-[BObqsu]+")
 _INSTALLED = {"site-packages", "dist-packages"}
 _STEPS_NEED = ("torch._dynamo", "tb_dlprof_plugin.trial.inside.attach")
 """The first optimizer of a process imports the former."""
-
-imports_s = 0.0
-"""Seconds that the first imports of this process took."""
 
 
 class Script(NamedTuple):
@@ -85,13 +84,21 @@ class WaitingProcess:
         with self.asked() as waits:
             return waits
 
+    @property
+    def imports_s(self) -> float | None:
+        """Seconds of its imports; None before their end."""
+        try:
+            return float((self.folder / _IMPORTS_S).read_text())
+        except (OSError, ValueError):
+            return None
+
     @contextlib.contextmanager
     def asked(self) -> Iterator[bool]:
         """Whether its imports are done: then it goes on with the script after the block, if that writes a request."""
         try:
             turn = os.open(self.folder / _TURN, os.O_WRONLY | os.O_NONBLOCK)
         except OSError:
-            # Nobody reads: it still imports, or it has ended.
+            # It does not read: it still imports, or it has ended.
             yield False
             return
         try:
@@ -106,7 +113,6 @@ def prepare(folder: str) -> None:
     Raises:
         OSError: it cannot wait.
     """
-    global imports_s
     began_s, waits = time.monotonic(), not TrialRequest.is_in(Path(folder))
     script = None if getattr(sys.flags, "safe_path", False) else script_of(sys.orig_argv, os.getcwd())
     if script is not None:
@@ -119,11 +125,11 @@ def prepare(folder: str) -> None:
                 for name in _STEPS_NEED:
                     importlib.import_module(name)
         sys.path.remove(str(script.root))
-    imports_s = time.monotonic() - began_s
     if waits:
         cuda = sys.modules.get("torch.cuda")
         if cuda is not None and cuda.is_initialized():
             raise OSError("it would hold memory of the GPU while others are measured")
+        Path(folder, _IMPORTS_S).write_text(str(time.monotonic() - began_s))
         while not TrialRequest.is_in(Path(folder)):
             with open(os.path.join(folder, _TURN), "rb") as turn:
                 turn.read()

@@ -101,7 +101,6 @@ class Ready:
         page_faults: of a step, those for which the kernel read nothing.
         repeats: whether most parameters are in blocks that are alike, such as a transformer's layers.
         failed: the error of a remedy that was switched on in the running process.
-        imports_s: seconds of the imports that a process which waits for its request has behind it.
         sets_variables: whether variables of torch have changed since it was imported.
     """
 
@@ -128,7 +127,6 @@ class Ready:
     page_faults: float = 0.0
     repeats: bool = False
     failed: str = ""
-    imports_s: float = 0.0
     sets_variables: bool = False
 
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tb_dlprof_plugin.capture.facts.machine import usable_cores
 from tb_dlprof_plugin.model.visible import VisibleMessage, visible
 from tb_dlprof_plugin.trial import prepared
 from tb_dlprof_plugin.trial.isolation import Isolation, IsolationKind
@@ -29,8 +30,8 @@ _LAST_LINES = 30
 _LONGEST_LINE = 300
 _NEVER_STEPPED = "it ended before its first steps were done: it trains too few, or without an optimizer of torch"
 _NEARLY_FULL_BYTES = 1 << 20
-_FEW_CPUS, _LARGEST_COPY_BYTES = 4, 100_000_000
-"""With fewer CPUs no second process for the final set is prepared, and with a larger copy none at all."""
+_FEW_CORES, _LARGEST_COPY_BYTES = 4, 100_000_000
+"""With fewer cores no second process for the final set is prepared, and with a larger copy none at all."""
 _PORT_TAKEN = "address already in use"
 """As torch's TCPStore says it."""
 
@@ -87,8 +88,8 @@ class Laboratory:
         if sys.platform != "linux" or script is None or self.isolation.copied_bytes > _LARGEST_COPY_BYTES:
             return
         with contextlib.suppress(OSError, VariantError):
-            cpus = len(os.sched_getaffinity(0))
-            for _ in range(0 if cpus == 1 else 2 if cpus < _FEW_CPUS else 3):
+            cores = usable_cores() or 1.0
+            for _ in range(0 if cores < 2 else 2 if cores < _FEW_CORES else 3):
                 folder = self.new_folder()
                 prepared.WaitingProcess.is_to_wait_in(folder)
                 process = self._start(folder, {prepared.VARIABLE: "1"})
@@ -199,7 +200,7 @@ class Variant:
         samples: float = 1.0,
     ) -> None:
         self.laboratory, self.remedies, self.samples = laboratory, tuple(remedies), samples
-        self._environment, self._seed_offset = dict(environment or {}), seed_offset
+        self.environment, self._seed_offset = dict(environment or {}), seed_offset
         self._process: subprocess.Popen[bytes] | None = None
         self._listener: socket.socket | None = None
         self._ranks: list[socket.socket] = []
@@ -249,12 +250,12 @@ class Variant:
             return TrialRequest(self.remedies, address, seed_offset=self._seed_offset, budget_ends_s=ends_s)
 
         # Variables are read when libraries are imported or start.
-        waiting = None if self._environment else self.laboratory.start_waiting(make_request)
+        waiting = None if self.environment else self.laboratory.start_waiting(make_request)
         if waiting is not None:
             self._process = waiting.process
         else:
             folder = self.laboratory.new_folder()
-            self._process = self.laboratory.start(folder, make_request(folder), self._environment)
+            self._process = self.laboratory.start(folder, make_request(folder), self.environment)
         self._arrive_by = time.monotonic() + timeout_s, timeout_s
 
     def wait_at_most(self, seconds: float) -> None:

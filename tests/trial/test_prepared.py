@@ -21,8 +21,11 @@ from support.marks import long
 from support.script_runs import environment, write
 
 from tb_dlprof_plugin.capture.launcher.protocol import INJECTED
+from tb_dlprof_plugin.cli.try_remedies import ProgressPrinter
 from tb_dlprof_plugin.trial import isolation
+from tb_dlprof_plugin.trial.experiment import Bench
 from tb_dlprof_plugin.trial.isolation import Isolation, IsolationKind, choose
+from tb_dlprof_plugin.trial.measuring import Measuring
 from tb_dlprof_plugin.trial.process_state import runs
 from tb_dlprof_plugin.trial.process_tree import descendants
 from tb_dlprof_plugin.trial.variant import Laboratory, Variant, VariantError, scratch_folder
@@ -153,6 +156,10 @@ def test_what_was_not_asked_never_runs_the_script(tmp_path: Path) -> None:
         wait(laboratory)
         pids = [pid for one in laboratory.waiting for pid in descendants(one.process.pid)]
         assert len(pids) >= 4
+        measuring = Measuring(laboratory, Bench(1.0), 60.0, ProgressPrinter())
+        measuring.start_s = 1000.0
+        assert 100 <= measuring.fresh_s(count=2) < 1000
+        assert measuring.fresh_s({"OMP_NUM_THREADS": "1"}) == measuring.fresh_s(count=5) == 1000
     assert not any(map(runs, pids))
     assert [one.name for one in tmp_path.iterdir()] == ["train.py"]
 
@@ -177,7 +184,7 @@ def test_where_a_process_cannot_wait_the_script_starts_as_ever(
 ) -> None:
     installed = tmp_path / "site-packages"
     installed.mkdir()
-    # Fails where nobody has asked for anything yet.
+    # Fails in a process that has no request yet.
     (installed / "waits_badly.py").write_text(
         f"import os\nif not os.path.exists(os.environ['TB_DLPROF_TRY'] + '/trial.json'):\n    {how}\n"
     )

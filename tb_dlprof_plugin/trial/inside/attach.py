@@ -21,7 +21,6 @@ from tb_dlprof_plugin.capture.facts.identity import rank_and_world_size
 from tb_dlprof_plugin.capture.launcher.protocol import ProcessStatus
 from tb_dlprof_plugin.capture.launcher.step_clock import StepClock
 from tb_dlprof_plugin.capture.warn import probe
-from tb_dlprof_plugin.trial import prepared
 from tb_dlprof_plugin.trial.inside.applied import AppliedRemedies
 from tb_dlprof_plugin.trial.inside.called_models import mostly_repeats
 from tb_dlprof_plugin.trial.inside.gate import Gate
@@ -187,7 +186,6 @@ class TrialProcess:
             torch.__version__,
             first_step_s=self._first_step_s,
             repeats=mostly_repeats(self._called.values()),
-            imports_s=prepared.imports_s,
             sets_variables=_variables() != self._variables,
             cpu_count=len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1,
         )
