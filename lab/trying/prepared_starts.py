@@ -5,7 +5,7 @@
 Starts are from the request to the end of the first steps, in turns, of scripts whose packages are installed. *first* is
 the first process of a trial, next to which the ones that will wait import. Then pairs of processes of one script with
 one thread run in turns on the CPU: one that waited against one that did not, and two that did not. Their steps are
-compared by their CPU time, which other processes of the machine change least.
+compared by their least CPU time, which other processes of the machine change least.
 """
 
 from __future__ import annotations
@@ -155,18 +155,16 @@ def cpu_s(variant: Variant) -> float:
 
 
 def difference(one: Variant, other: Variant, quads: int) -> float:
-    """Percent of the CPU time of a step that the other one needs less, by quads of blocks."""
+    """Percent of the CPU time of a step that the other one needs less, by the least of blocks that take turns: what other
+    processes of the machine do adds to it."""
     for variant in (one, other):
         variant.run(_STEPS, _START_S)
-    ratios = []
-    for _ in range(quads):
-        spent = {one: 0.0, other: 0.0}
-        for variant in (one, other, other, one):
-            before_s = cpu_s(variant)
-            variant.run(_STEPS, _START_S)
-            spent[variant] += cpu_s(variant) - before_s
-        ratios.append(spent[other] / spent[one])
-    return 100 * (1 - statistics.median(ratios))
+    spent: dict[Variant, list[float]] = {one: [], other: []}
+    for variant in (one, other, other, one) * quads:
+        before_s = cpu_s(variant)
+        variant.run(_STEPS, _START_S)
+        spent[variant].append(cpu_s(variant) - before_s)
+    return 100 * (1 - min(spent[other]) / min(spent[one]))
 
 
 def pairs(text: str, count: int, quads: int, ends_s: float) -> dict[str, list[float]]:
@@ -226,7 +224,7 @@ def main() -> None:
     kept: dict[str, dict[str, list[float]]] = {}
     turns = (True, False) if chosen.quick else (True, False, False, True)
     print(f"{'script':13}   first   plain  prepared   seconds, the middle one")
-    for number, name in enumerate(names):
+    for number, name in enumerate(names if chosen.repeats else ()):
         share = 0.75 * (number + 1) / len(names) if chosen.pairs else 1.0
         text, ends_s = _SCRIPTS[name], began_s + share * chosen.deadline
         kept[name] = found = _guarded(partial(starts, text, chosen.repeats, ends_s, turns))
