@@ -155,8 +155,8 @@ def cpu_s(variant: Variant) -> float:
 
 
 def difference(one: Variant, other: Variant, quads: int) -> float:
-    """Percent of the CPU time of a step that the other one needs less, by the least of blocks that take turns: what other
-    processes of the machine do adds to it."""
+    """Percent of the CPU time of a step that the other one needs less, by the least of blocks that take turns: other
+    processes of the machine add to it."""
     for variant in (one, other):
         variant.run(_STEPS, _START_S)
     spent: dict[Variant, list[float]] = {one: [], other: []}
