@@ -128,7 +128,7 @@ def first_s(laboratory: Laboratory) -> float:
 def wait(laboratory: Laboratory) -> None:
     """Until the imports of all are done."""
     until_s = time.monotonic() + _START_S
-    while not all(one.waits for one in laboratory.waiting) and time.monotonic() < until_s:
+    while not all(one.imports_s is not None for one in laboratory.waiting) and time.monotonic() < until_s:
         time.sleep(0.1)
 
 
