@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from tb_dlprof_plugin.metrics.loader import LoaderForecast
 from tb_dlprof_plugin.model.trial_result import BUDGET_USED, INSIDE, OTHER_TRAININGS, BestSet, TriedRemedy
 from tb_dlprof_plugin.trial.experiment import LOOK
-from tb_dlprof_plugin.trial.inside.remedy import Changes, Remedy, one_of_each_group
+from tb_dlprof_plugin.trial.inside.remedy import Changes, Remedy, environment_of, one_of_each_group
 from tb_dlprof_plugin.trial.loading import workers_needed
 from tb_dlprof_plugin.trial.measuring import Measuring, name_of
 from tb_dlprof_plugin.trial.statistics import LEAST_QUADS, WORTH
@@ -349,7 +349,9 @@ class Search(Measuring):
     @property
     def _starts_s(self) -> float:
         """Seconds of the starts of a confirmation; where the GPU has memory for one process, each turn is a start."""
-        return (5 if self.bench.exclusive else 1) * _CONFIRMED_MORE * self.start_s
+        if self.bench.exclusive:
+            return 5 * _CONFIRMED_MORE * self.fresh_s(count=5)
+        return _CONFIRMED_MORE * self.fresh_s(count=2)
 
     def _start_early(self, likely: Sequence[Remedy]) -> None:
         """Start a fresh process with all that is likely to gain, and one without, where that takes long and disturbs
@@ -398,7 +400,7 @@ class Search(Measuring):
         enough_s = self._starts_s + self.least_s / 2
         if self.laboratory is not None and self.host is not None and self.left_s > enough_s:
             for final in sets:
-                if self.left_s < enough_s:
+                if self.left_s < max(enough_s, self.fresh_s(environment_of(final)) + self.least_s / 2):
                     break
                 row = self._in_fresh_processes(final)
                 if row.verdict in OTHER_TRAININGS and len(final) > 1:
@@ -420,7 +422,7 @@ class Search(Measuring):
         """Those of a set that train the same in a fresh process of their own."""
         cleared = []
         for one in final:
-            if self.left_s < self.start_s + self.least_s / 2:
+            if self.left_s < self.fresh_s(environment_of([one])) + self.least_s / 2:
                 break
             row, variant = self._row([one]), self.fresh([one])
             try:
@@ -528,7 +530,7 @@ class Search(Measuring):
             if known or row.verdict in OTHER_TRAININGS:
                 continue
             here = self.switches([one])
-            needed = _ALONE * self.look_s if here else self.start_s + self.least_s
+            needed = _ALONE * self.look_s if here else self.fresh_s(environment_of([one])) + self.least_s
             if self.left_s < 1.1 * needed or (not here and self.laboratory is None):
                 if not row.stopped and row.verdict is None:
                     row.not_tried = BUDGET_USED

@@ -150,7 +150,7 @@ class Trial:
         expected = {
             one.name: _expected(one.usual(facts), search.forecasts.get(one.name, known.get(one.name))) for one in tried
         }
-        recording_s = self._runs.seconds(search.start_s)
+        recording_s = self._runs.seconds(ready.since_start_s)
         fits = not self._records_all and recording_s < _SHARE_OF_RECORDING * search.budget_s
         kept_s = recording_s if fits else 0.0
         search.deadline_s -= kept_s

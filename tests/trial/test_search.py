@@ -110,6 +110,7 @@ class Process:
         self._machine, self._remedies, self.samples = machine, remedies, samples
         self.alive, self.starts, self.host = False, 0, self
         self.ready: list[Ready] = []
+        self.environment: dict[str, str] = {}
         self._arrives_s: float | None = None
 
     def start(self, timeout_s: float, budget_s: float = math.inf) -> list[Ready]:
