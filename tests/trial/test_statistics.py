@@ -45,6 +45,29 @@ def test_noise_alone_is_rarely_called_a_gain_or_a_loss_however_often_it_is_looke
     assert losses <= 0.03 * trials
 
 
+def test_a_busy_machine_s_noise_is_rarely_called_either() -> None:
+    # GIVEN ratios of which many lie far off, and some among others of their kind
+    drawn = random.Random(3)
+    trials, gains, losses = 2000, 0, 0
+    for _ in range(trials):
+        ratios = [math.tan(math.pi * (drawn.random() - 0.5)) * drawn.choice((0.01, 0.1)) for _ in range(LOOKS[-1])]
+        looks = [gain(ratios[:count]) for count in range(LOOKS[0], LOOKS[-1] + 1)]
+        gains += any(one.certain for one in looks)
+        losses += any(is_lost(one) for one in looks)
+    assert gains <= 0.03 * trials
+    assert losses <= 0.03 * trials
+
+
+def test_a_gain_on_a_busy_machine_is_called_by_its_signs() -> None:
+    drawn, called, trials = random.Random(4), 0, 200
+    for _ in range(trials):
+        noise = [drawn.gauss(0.0, 0.02 if drawn.random() < 0.8 else 0.5) for _ in range(LOOKS[-1])]
+        found = gain([math.log(0.9) + one for one in noise])
+        called += found.certain and found.low < 10 < found.high
+    # Student's t alone calls less than half of them.
+    assert called > 0.8 * trials
+
+
 def test_a_real_gain_of_five_percent_is_called() -> None:
     drawn = random.Random(8)
     ratios = [math.log(0.95) + drawn.gauss(0.0, 0.02) for _ in range(LOOKS[-1])]
