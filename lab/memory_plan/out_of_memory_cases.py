@@ -1,12 +1,13 @@
 """Fails for want of memory in ways that are not a plain forward pass, and times what watches for it.
 
     python -m lab.memory_plan.out_of_memory_cases --out DIRECTORY [--deadline 110] [--gigabytes 1]
+    python -m lab.memory_plan.out_of_memory_cases --out DIRECTORY --ranks-alone    # two GPUs
 
 Each way fails in a process of its own without and with the hook, which must change no error: an allocation in the
 backward pass, in compiled code, while a CUDA graph is captured, with expandable segments, with stacks recorded; one of
-pinned memory of the host, which the hook leaves alone; one of two ranks. Then a snapshot with the history of a training
-is read at its size and made larger by `large_snapshot`; then steps with and without the hook in turns in one
-process. DIRECTORY/cases.json has all of it, and DIRECTORY/history.pickle.gz the snapshot.
+pinned memory of the host, which the hook leaves alone; one of two ranks, on one GPU or two. Then a snapshot with the
+history of a training is read at its size and made larger by `large_snapshot`, beside steps with and without the hook in
+turns in one process. DIRECTORY/cases.json has all of it, and DIRECTORY/history.pickle.gz the snapshot.
 """
 
 from __future__ import annotations
@@ -49,13 +50,15 @@ import torch
 import torch.distributed as dist
 import tb_dlprof_plugin
 
-dist.init_process_group("gloo")
+two = torch.cuda.device_count() > 1
+dist.init_process_group("nccl" if two else "gloo")
+torch.cuda.set_device(dist.get_rank() if two else 0)
 model = torch.nn.Linear(4096, 4096).cuda()
 if sys.argv[2] == "with":
     tb_dlprof_plugin.explain_oom(sys.argv[1], model)
 for step in range(4):
     model(torch.randn(8, 4096, device="cuda")).sum().backward()
-    dist.all_reduce(torch.ones(1))
+    dist.all_reduce(torch.ones(1, device="cuda" if two else "cpu"))
     if dist.get_rank() == 1 and step == 2:
         torch.empty(1 << 43, dtype=torch.uint8, device="cuda")
 """
@@ -252,6 +255,10 @@ def ranks(out: str, hook: str) -> dict[str, Any]:
         "files": sorted(path.name for path in (folder / "files").glob("*")),
         "said": [line[:150] for line in lines if "OutOfMemoryError" in line or "tb-dlprof oom" in line][:4],
         "exitcodes": [line.strip()[:60] for line in lines if "exitcode" in line][:3],
+        "devices": sorted(
+            (summary.rank, summary.held.device, summary.held.allocated)
+            for summary in map(read_oom, files_in(folder / "files"))
+        ),
     }
 
 
@@ -342,6 +349,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--deadline", type=float, default=110.0, help="seconds")
     parser.add_argument("--gigabytes", type=float, default=1.0, help="of the larger snapshot; 0 for none")
+    parser.add_argument("--ranks-alone", action="store_true", help="one of two ranks, and nothing else")
     given = parser.parse_args()
     began = time.monotonic()
     out = str(given.out.resolve())
@@ -349,6 +357,9 @@ def main() -> None:
     os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"
     os.environ.setdefault("TB_DLPROF_QUIET", "1")
     rows: dict[str, Any] = {"torch": torch.__version__, "cases": {}}
+    if given.ranks_alone:
+        print(json.dumps({hook: ranks(out, hook) for hook in ("with", "without")}, indent=1))
+        return
 
     def save() -> None:
         (given.out / "cases.json").write_text(json.dumps(rows, indent=1, default=str))
