@@ -472,7 +472,7 @@ class Lab:
             change["found_smaller"] = [in_process(run, name, plan, limit) for plan in change["smaller"]]
 
     def largest_batch(self, name: str, page: dict[str, Any], failed: int, limit: int) -> dict[str, Any]:
-        """The largest batch that runs and the next that does not, by bisecting, beside what the planner says."""
+        """The largest batch that runs and the next that does not, by bisecting, with what the planner says."""
         advised = next((one for one in page.get("changes", ()) if one["kind"] == "batch"), None)
         works, fails = 0, failed
         tried: dict[int, bool] = {}

@@ -6,8 +6,8 @@
 Each way fails in a process of its own without and with the hook, which must change no error: an allocation in the
 backward pass, in compiled code, while a CUDA graph is captured, with expandable segments, with stacks recorded; one of
 pinned memory of the host, which the hook leaves alone; one of two ranks, on one GPU or two. Then a snapshot with the
-history of a training is read at its size and made larger by `large_snapshot`, beside steps with and without the hook in
-turns in one process. DIRECTORY/cases.json has all of it, and DIRECTORY/history.pickle.gz the snapshot.
+history of a training is read at its size and made larger by `large_snapshot`, in parallel with steps with and without
+the hook in turns in one process. DIRECTORY/cases.json has all of it, and DIRECTORY/history.pickle.gz the snapshot.
 """
 
 from __future__ import annotations
@@ -228,7 +228,7 @@ def fail(name: str, out: str, hook: bool) -> dict[str, Any]:
                 "stack": page.stacks[0].stack[:2] if page.stacks else [], "where": page.where[:1],
             }  # fmt: skip
             if options.get("stacks"):
-                # torch's own snapshot beside it has the history.
+                # torch's own snapshot next to it has the history.
                 file = next(folder.glob("*.pickle"))
                 read = read_oom(file)
                 found["of_snapshot"] = {
@@ -372,7 +372,7 @@ def main() -> None:
         }
         rows["history"] = read.result()
         save()
-        # Two cores of many: it goes on beside all that follows.
+        # Two cores of many: it goes on next to all that follows.
         rest = beside.submit(reading, out, given.gigabytes)
         for (name, hook), future in started.items():
             rows["cases"].setdefault(name, {})["with" if hook else "without"] = future.result()
