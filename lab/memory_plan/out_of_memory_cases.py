@@ -1,13 +1,15 @@
 """Fails for want of memory in ways that are not a plain forward pass, and times what watches for it.
 
     python -m lab.memory_plan.out_of_memory_cases --out DIRECTORY [--deadline 110] [--gigabytes 1]
+    python -m lab.memory_plan.out_of_memory_cases --out DIRECTORY --turns-alone [--deadline 45]
     python -m lab.memory_plan.out_of_memory_cases --out DIRECTORY --ranks-alone    # two GPUs
 
 Each way fails in a process of its own without and with the hook, which must change no error: an allocation in the
 backward pass, in compiled code, while a CUDA graph is captured, with expandable segments, with stacks recorded; one of
 pinned memory of the host, which the hook leaves alone; one of two ranks, on one GPU or two. Then a snapshot with the
-history of a training is read at its size and made larger by `large_snapshot`, in parallel with steps with and without
-the hook in turns in one process. DIRECTORY/cases.json has all of it, and DIRECTORY/history.pickle.gz the snapshot.
+history of a training is read at its size and made larger by `large_snapshot`. DIRECTORY/cases.json has all of it,
+DIRECTORY/history.pickle.gz the snapshot. --turns-alone times steps with and without the hook in turns in one process,
+with nothing else on the machine.
 """
 
 from __future__ import annotations
@@ -41,7 +43,7 @@ from .out_of_memory import _begin, _limited, in_process
 _AT_ONCE = 6
 _GIB = 1 << 30
 _HISTORY_S, _ENTRIES = 15.0, 500_000
-_QUADS, _STEPS = 64, 10
+_QUADS, _STEPS = 100, 6
 _DEVICE = "cuda"
 
 RANKS = """
@@ -303,15 +305,15 @@ def reading(out: str, gigabytes: float) -> dict[str, Any]:
     return {"said": said}
 
 
-def turns(out: str, width: int, batch: int, stacks: bool, until_s: float) -> dict[str, Any]:
+def turns(out: str, width: int, blocks: int, batch: int, stacks: bool, until_s: float) -> dict[str, Any]:
     """Steps without, with, with and without the hook, again and again: percent that they take longer with it.
 
     torch has no way to detach its observer: it is attached in all of them, and is not called.
     """
-    training = Training(width=width, batch=batch)
+    training = Training(width, blocks, batch)
     watch = OutOfMemoryWatch(Path(out) / "turns", training.model, training.optimizer, stacks=stacks)
     watch.begin()
-    for _ in range(30):
+    for _ in range(10):
         training.step()
     watch.end()
     ratios: list[float] = []
@@ -349,6 +351,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--deadline", type=float, default=110.0, help="seconds")
     parser.add_argument("--gigabytes", type=float, default=1.0, help="of the larger snapshot; 0 for none")
+    parser.add_argument("--turns-alone", action="store_true", help="steps with and without the hook, and nothing else")
     parser.add_argument("--ranks-alone", action="store_true", help="one of two ranks, and nothing else")
     given = parser.parse_args()
     began = time.monotonic()
@@ -357,12 +360,28 @@ def main() -> None:
     os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"
     os.environ.setdefault("TB_DLPROF_QUIET", "1")
     rows: dict[str, Any] = {"torch": torch.__version__, "cases": {}}
+
+    def save() -> None:
+        name = "turns.json" if given.turns_alone else "cases.json"
+        (given.out / name).write_text(json.dumps(rows, indent=1, default=str))
+
+    if given.turns_alone:
+        ends = began + given.deadline
+        # The CPU sets the pace of the first, the GPU that of the second.
+        for name, width, blocks, batch, stacks, share in (
+            ("small", 256, 2, 8, False, 0.4),
+            ("large", 1024, 2, 64, False, 0.65),
+            ("small, stacks", 256, 2, 8, True, 1.0),
+        ):  # fmt: skip
+            now = time.monotonic()
+            found = in_process(turns, out, width, blocks, batch, stacks, now + share * (ends - now))
+            rows[f"turns {name}"] = found
+            print(name, found, flush=True)
+            save()
+        return
     if given.ranks_alone:
         print(json.dumps({hook: ranks(out, hook) for hook in ("with", "without")}, indent=1))
         return
-
-    def save() -> None:
-        (given.out / "cases.json").write_text(json.dumps(rows, indent=1, default=str))
 
     with ThreadPoolExecutor(1) as beside, ThreadPoolExecutor(_AT_ONCE) as pool:
         read = pool.submit(in_process, history, out)
@@ -372,7 +391,6 @@ def main() -> None:
         }
         rows["history"] = read.result()
         save()
-        # Two cores of many: it goes on next to all that follows.
         rest = beside.submit(reading, out, given.gigabytes)
         for (name, hook), future in started.items():
             rows["cases"].setdefault(name, {})["with" if hook else "without"] = future.result()
@@ -383,15 +401,6 @@ def main() -> None:
             except (OSError, subprocess.SubprocessError) as error:
                 rows[f"ranks {ranked}"] = {"error": str(error)[:300]}
         save()
-        rows["before_turns_s"] = round(time.monotonic() - began)
-        ends = began + given.deadline
-        # The CPU sets the pace of the first, the GPU that of the second.
-        for name, width, batch, stacks, share in (
-            ("small", 256, 8, False, 0.4), ("large", 1024, 32, False, 0.75), ("small, stacks", 256, 8, True, 1.0),
-        ):  # fmt: skip
-            now = time.monotonic()
-            rows[f"turns {name}"] = in_process(turns, out, width, batch, stacks, now + share * (ends - now - 3))
-            save()
         rows["reading"] = rest.result()
         save()
     print(json.dumps(rows, indent=1, default=str))
