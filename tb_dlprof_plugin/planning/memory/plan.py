@@ -65,7 +65,7 @@ class _Figures:
         found = self._likely.smallest_limit
         share = found / max(self._likely.peak_allocated, 1)
         ends = [round(share * end.peak_allocated) for end in self._ends]
-        return self._with_interval(found, ends, self._spread.reserved + LIMIT_SEARCH)
+        return self._with_interval(found, ends, self._spread.of_limit + LIMIT_SEARCH)
 
     def _with_interval(self, likely: int, ends: Sequence[int], share: float) -> Bytes:
         values, off = [likely, *ends], share + self._off
@@ -232,7 +232,7 @@ class MemoryPlanner:
             return None
         base, settings = self._rewritten(request), self.settings(request)
         spread = spread_of(sorted({*changes_of(self._view, request), "batch_size"}))
-        off = spread.reserved + LIMIT_SEARCH + self._off
+        off = spread.of_limit + LIMIT_SEARCH + self._off
         limit = {
             "likely": int(room.least / (1 + SPREADS["batch_size"].allocated + self._off)),
             "high": int(room.least / (1 + off)),
