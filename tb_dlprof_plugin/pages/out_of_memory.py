@@ -232,7 +232,7 @@ def _words(change: Change) -> str:
 def _between(fits: int, fails: int | None) -> str:
     if fails is None:
         return ""
-    unsure = f"; of {fits + 1:,} to {fails - 1:,} it cannot be told" if fails > fits + 1 else ""
+    unsure = f"; of {fits + 1:,} to {fails - 1:,} it is not sure" if fails > fits + 1 else ""
     return f" (not of {fails:,}{unsure})"
 
 

@@ -35,7 +35,7 @@ class OptimizerCudaGraph(Remedy):
     changes = Changes.ROUNDING
     may_change = (
         "The same update by fused kernels, which round in another order, with a learning rate in FP32. "
-        "Gradients that are made anew in each step are copied into buffers that stay."
+        "Gradients that each step makes again are copied into buffers that stay."
     )
     group = "optimizer"
     in_running_process = True
