@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from tb_dlprof_plugin import read_profiles
-from tb_dlprof_plugin.metrics.loader import loader_forecast, why_unknown
+from tb_dlprof_plugin.metrics.loader.forecast import loader_forecast, why_no_forecast
 from tb_dlprof_plugin.profile_view import ProfileView
 
 from .subjects import SUBJECTS
@@ -99,7 +99,7 @@ def _forecast(folder: Path) -> dict[str, Any]:
     view = ProfileView(found.profile)
     forecast = loader_forecast(view)
     if forecast is None:
-        raise RuntimeError(why_unknown(view))
+        raise RuntimeError(why_no_forecast(view))
     ms = {one.workers: (one.ns / 1e6, one.low_ns / 1e6, one.high_ns / 1e6) for one in forecast.steps}
     return {"steps": {count: ms[count] for count in _COUNTS}, "best": forecast.best.workers}
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_dlprof_plugin.metrics.loader import HANDOVER_NS, WORTH, LoaderForecast
+from tb_dlprof_plugin.metrics.loader.forecast import WORTH, LoaderForecast
+from tb_dlprof_plugin.metrics.loader.work import HANDOVER_NS
 from tb_dlprof_plugin.simulation.loader import LoaderWork, WorkersStep, fewest_workers, steps_with
 
 WORKERS = (1, 2, 4, 8)

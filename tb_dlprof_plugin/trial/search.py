@@ -15,7 +15,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tb_dlprof_plugin.metrics.loader import LoaderForecast
+from tb_dlprof_plugin.metrics.loader.forecast import LoaderForecast
 from tb_dlprof_plugin.model.trial_result import BUDGET_USED, INSIDE, OTHER_TRAININGS, BestSet, TriedRemedy
 from tb_dlprof_plugin.trial.experiment import LOOK
 from tb_dlprof_plugin.trial.inside.remedy import Changes, Remedy, one_of_each_group

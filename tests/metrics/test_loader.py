@@ -9,18 +9,15 @@ import numpy as np
 import pytest
 from support.loader_batches import MS, batches, facts, with_loader
 
-from tb_dlprof_plugin.metrics.loader import (
+from tb_dlprof_plugin.metrics.loader.batches import memory_of, waiting_share, why_unknown
+from tb_dlprof_plugin.metrics.loader.forecast import (
     loader_forecast,
     loader_pace_ns,
-    loader_work,
-    memory_of,
-    slow_items,
-    slow_part,
-    stages,
     step_without_slow_part,
-    waiting_share,
-    why_unknown,
+    why_no_forecast,
 )
+from tb_dlprof_plugin.metrics.loader.parts import slow_items, slow_part, stages
+from tb_dlprof_plugin.metrics.loader.work import loader_work
 from tb_dlprof_plugin.model.profile import WORKER_UNKNOWN, LoaderBatches
 from tb_dlprof_plugin.model.run_facts import RunFacts
 from tb_dlprof_plugin.profile_view import ProfileView
@@ -66,7 +63,7 @@ def test_workers_that_save_a_few_percent_are_not_advised(view: Callable[..., Pro
     assert found is not None
     shortest = min(one.ns for one in found.steps)
     assert 0.94 < shortest / found.now.ns < 0.99
-    assert found.best is found.now
+    assert found.best == found.now
 
 
 def test_nothing_is_forecast_where_the_workers_were_not_seen_or_batches_are_few(
@@ -81,6 +78,17 @@ def test_nothing_is_forecast_where_the_workers_were_not_seen_or_batches_are_few(
     few = view(batches(9), facts())
     assert "Only 9 batches" in (why_unknown(few) or "")
     assert loader_forecast(few) is None
+
+
+def test_nothing_is_forecast_where_the_simulation_does_not_give_the_recorded_step(
+    view: Callable[..., ProfileView],
+) -> None:
+    of = view(batches(wait_ns=60 * MS), facts())
+    assert (why_no_forecast(of) or "").startswith("As recorded the step took 70.0 ms, simulated 31.")
+    assert (loader_forecast(of), loader_pace_ns(of), step_without_slow_part(of)) == (None, None, None)
+    # What was measured stays.
+    assert stages(of)
+    assert slow_part(of) is not None
 
 
 def test_few_batches_have_a_wide_interval(view: Callable[..., ProfileView]) -> None:
@@ -115,7 +123,7 @@ def test_the_wait_for_a_core_is_taken_out_where_the_loader_keeps_itself_waiting(
     ("columns", "fields", "kind", "name"),
     [
         ({}, {}, "transform", "Resize"),
-        ({"collate_ns": 40 * MS}, {}, "collate", "default_collate"),
+        ({"collate_ns": 40 * MS, "wait_ns": 61 * MS}, {}, "collate", "default_collate"),
         ({"tensors": 100, "put_ns": 8 * MS, "unpickle_ns": 9 * MS}, {}, "tensors", ""),
         ({"slow_samples": np.arange(60) % 5 == 0, "slow_samples_ns": 100 * MS * (np.arange(60) % 5 == 0)},
          {}, "slow items", ""),
@@ -152,5 +160,5 @@ def test_memory_is_that_of_the_workers_and_the_batches_under_way(view: Callable[
 
 
 def test_the_loader_s_own_pace_is_that_without_a_training(view: Callable[..., ProfileView]) -> None:
-    assert loader_pace_ns(view(batches(), facts(workers=2))) == pytest.approx(15.6 * MS, rel=0.03)
+    assert loader_pace_ns(view(batches(wait_ns=6 * MS), facts(workers=2))) == pytest.approx(15.6 * MS, rel=0.03)
     assert loader_pace_ns(view(batches(worker=-1), facts(workers=0))) is None
