@@ -73,7 +73,7 @@ def unpickle_text(view: ProfileView) -> str:
     recording, work = loader_recording(view), loader_work(view)
     if recording is None or work is None or not recording.workers or recording.pins or not view.profile.has_gpu:
         return ""
-    unpickle_ns = float(work.unpickle.mean())
+    unpickle_ns = float((work.unpickle + work.unpickle_wait).mean())
     if unpickle_ns < LIMITS * step_estimate(view, view.selection()).ns:
         return ""
     return (

@@ -64,9 +64,10 @@ def memory_of(view: ProfileView, workers: int) -> int | None:
 
 
 def measured_rows(batches: LoaderBatches) -> Ints:
-    """Rows whose making was measured."""
+    """Rows whose making was measured; without each worker's first, which fills caches, where enough are left."""
     rows: Ints = np.flatnonzero((batches.worker != WORKER_UNKNOWN) & (batches.items_ns >= 0))
-    return rows
+    later = np.delete(rows, np.unique(batches.worker[rows], return_index=True)[1])
+    return later if len(later) >= FEWEST else rows
 
 
 def steady_rows(batches: LoaderBatches) -> Bools:

@@ -15,6 +15,7 @@ from tb_dlprof_plugin.metrics.loader.batches import FEWEST, measured_rows
 from tb_dlprof_plugin.metrics.loader.work import loader_work
 from tb_dlprof_plugin.model.profile import Ints
 from tb_dlprof_plugin.profile_view import ProfileView, per_view
+from tb_dlprof_plugin.simulation.loader import LoaderWork
 
 Stage = Literal["items", "collate", "put", "unpickle", "pin", "train"]
 
@@ -93,11 +94,16 @@ def stages(view: ProfileView) -> tuple[StageTime, ...]:
     ]
     if workers:
         found.append(StageTime("put", *_mean(batches.put_ns, batches.put_cpu_ns, rows), lanes))
-        found.append(StageTime("unpickle", float(work.unpickle.mean()), None, 1))
+        found.append(StageTime("unpickle", *_unpickle(work), 1))
         if work.pins:
             found.append(StageTime("pin", float(work.pin.mean()), None, 1))
     found.append(StageTime("train", float(work.train.mean()), float(work.train_cpu.mean()), 1))
     return tuple(found)
+
+
+def _unpickle(work: LoaderWork) -> tuple[float, float | None]:
+    on_cpu = float(work.unpickle.mean())
+    return on_cpu + float(work.unpickle_wait.mean()), on_cpu
 
 
 @per_view

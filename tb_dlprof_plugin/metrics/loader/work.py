@@ -18,8 +18,7 @@ _UNPICKLE_NS, _UNPICKLE_TENSOR_NS = 200_000, 110_000
 HANDOVER_NS = 100_000
 """Handing a batch over, for a loader that was recorded without workers: for each batch and for each of its tensors,
 which take a file descriptor each. Medians of `lab/loader` on two cores."""
-_COPY_BYTES_NS = 2.0
-"""Bytes per ns that are copied into shared memory."""
+_IN_SHARED_MEMORY = "default_collate"
 _BUSY = 0.4
 """Share of the cores that loader and training use together, from which on they keep each other waiting."""
 _CROWDED = 1.1
@@ -45,25 +44,38 @@ def loader_work(view: ProfileView) -> LoaderWork | None:
     cores = float(recording.cores or view.profile.system.cpu_count or 1)
     others = _others(batches, rows, train_cpu, cores)
     off = np.maximum(made - cpu - (queued if others is not None else 0.0), 0.0)
+    # What is not known is taken to cost nothing. The training's thread gives the memory back.
+    write_ns, free_ns = recording.shared_write_ns or 0.0, recording.shared_free_ns or 0.0
     if in_process:
         tensors = np.maximum(batches.tensors[rows], 1).astype(float)
-        size = np.maximum(batches.bytes[rows], 0).astype(float)
-        put_cpu = _PUT_NS + _PUT_TENSOR_NS * tensors + size / _COPY_BYTES_NS
+        alone_cpu = cpu
+        put_cpu = _PUT_NS + _PUT_TENSOR_NS * tensors + write_ns
         unpickle = _UNPICKLE_NS + _UNPICKLE_TENSOR_NS * tensors
-        handover = next_cpu = float(HANDOVER_NS)
+        waits = np.zeros(len(rows))
+        handover, next_cpu = float(HANDOVER_NS), HANDOVER_NS + free_ns
     else:
         put = np.maximum(batches.put_ns[rows], 0).astype(float)
         # Waiting for a core while it serialises is not counted apart.
         put_cpu = np.minimum(np.maximum(batches.put_cpu_ns[rows], 0).astype(float), put)
-        unpickle = _known(batches.unpickle_ns, rows, _UNPICKLE_NS)
+        # In a worker torch's own function collates into new shared memory; what others give is copied as it is put.
+        shared = np.minimum(write_ns, np.maximum(batches.collate_cpu_ns[rows], 0))
+        alone_cpu = cpu - (shared if recording.collate == _IN_SHARED_MEMORY else 0.0)
+        unpickle_cpu = np.where(batches.unpickle_cpu_ns < 0, batches.unpickle_ns, batches.unpickle_cpu_ns)
+        whole = _known(batches.unpickle_ns, rows, _UNPICKLE_NS)
+        unpickle = np.minimum(_known(unpickle_cpu, rows, _UNPICKLE_NS), whole)
+        waits = whole - unpickle
         handover = float(np.median(_known(batches.handover_ns, rows, HANDOVER_NS)))
-        given = batches.wait_cpu_ns.astype(float) - (0 if recording.pins else np.maximum(batches.unpickle_ns, 0))
-        next_cpu = max(float(np.median(given)), 0.0)
+        given = batches.wait_cpu_ns.astype(float) - (0 if recording.pins else np.maximum(unpickle_cpu, 0))
+        next_cpu = max(float(np.median(given)), 0.0) + free_ns
+        train = np.maximum(train - free_ns, 0.5 * train)
+        train_cpu = np.maximum(train_cpu - free_ns, 0.0)
     return LoaderWork(
         make_cpu=cpu,
         make_off=off,
+        alone_cpu=np.maximum(alone_cpu, 0.0),
         put_cpu=put_cpu,
         unpickle=unpickle,
+        unpickle_wait=waits,
         pin=_known(batches.pin_ns, rows, 0),
         handover=handover,
         next_cpu=next_cpu,

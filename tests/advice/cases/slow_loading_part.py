@@ -46,9 +46,11 @@ CASES = (
     ),
     Case(
         "many tensors",
-        loaded(tensors=100, put_ns=8 * MS, put_cpu_ns=8 * MS, unpickle_ns=9 * MS),
+        # While a worker computes, the thread that serialises takes its time.
+        loaded(tensors=100, items_cpu_ns=30 * MS, process_cpu_ns=51 * MS, put_ns=20 * MS, put_cpu_ns=20 * MS,
+               unpickle_ns=9 * MS, wait_ns=41 * MS),
         "fired",
-        "Handing over many tensors takes 35 % of the time of a batch",
+        "Handing over many tensors takes 48 % of the time of a batch",
         says=["pack them into few"],
     ),
     Case(
