@@ -3,6 +3,7 @@ are made as they are touched."""
 
 from __future__ import annotations
 
+import itertools
 import time
 
 import torch
@@ -20,18 +21,24 @@ def shared_memory(batch_bytes: int, tensors: int) -> tuple[float, float] | None:
     size = max(batch_bytes // tensors, 1)
     count = min(tensors, _MOST_TENSORS, max(_MOST_BYTES // size, 1))
     part = min(size, _MOST_BYTES)
-    torch.UntypedStorage._new_shared(1)  # what the first one sets up
+    _times(count, min(part, 4096))  # sets up what the first ones need
+    write, again, free = _times(count, part)
+    all_of_it = batch_bytes / (count * part)
+    return max(write - again, 0) * all_of_it, free * all_of_it
+
+
+def _times(count: int, size: int) -> tuple[int, ...]:
+    """To make and write so many tensors of so many bytes, to write them again, and to give them back."""
     times = [time.thread_time_ns()]
-    storages = [torch.UntypedStorage._new_shared(part) for _ in range(count)]
+    storages = [torch.UntypedStorage._new_shared(size) for _ in range(count)]
     views = [torch.empty(0, dtype=torch.uint8).set_(storage) for storage in storages]  # type: ignore[call-overload]
     for _ in range(2):
         for view in views:
             for piece in view.split(_SERIAL):
                 piece.fill_(1)
         times.append(time.thread_time_ns())
+    del view, piece
     storages.clear()
     views.clear()
-    del view, piece
     times.append(time.thread_time_ns())
-    all_of_it = batch_bytes / (count * part)
-    return max(times[1] - times[0] - (times[2] - times[1]), 0) * all_of_it, (times[3] - times[2]) * all_of_it
+    return tuple(end - begin for begin, end in itertools.pairwise(times))
