@@ -15,7 +15,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tb_dlprof_plugin.metrics.loader import LoaderForecast
+from tb_dlprof_plugin.metrics.loader.forecast import LoaderForecast
 from tb_dlprof_plugin.model.trial_result import BUDGET_USED, INSIDE, OTHER_TRAININGS, BestSet, TriedRemedy
 from tb_dlprof_plugin.trial.inside.remedy import Changes, Remedy, environment_of, one_of_each_group
 from tb_dlprof_plugin.trial.loading import workers_needed
