@@ -128,6 +128,18 @@ def test_a_function_of_the_script_in_the_backward_pass_is_part_of_it(tmp_path: P
     ]
 
 
+def test_lines_of_compiled_code_are_none_of_the_script(tmp_path: Path, model: Any) -> None:
+    written: dict[str, Any] = {"fail": fail}
+    exec(compile("def call():\n    fail()\n", "/tmp/torchinductor_me/ab/code.py", "exec"), written)
+
+    def train() -> None:
+        with explain_oom(tmp_path, model):
+            written["call"]()
+
+    left(train)
+    assert [line.rpartition(" ")[2] for line in read_oom(tmp_path).where][:2] == ["fail", "train"]
+
+
 def test_a_failure_that_is_caught_is_no_crash(tmp_path: Path, model: Any) -> None:
     with explain_oom(tmp_path, model):
         for _ in range(3):

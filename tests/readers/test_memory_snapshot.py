@@ -221,16 +221,23 @@ def test_a_long_history_is_reduced_as_it_is_read(
 
 def test_allocated_bytes_over_a_long_history_keep_their_highest() -> None:
     history, level, highest = History(), 0, 0
-    source = random.Random(3)
-    for number in range(100_000):
-        change = source.randrange(-level, 1000)
-        level, highest = level + change, max(highest, level + change)
-        history.extend([number], [change])
+    source, changes = random.Random(3), []
+    for number in range(100_003):
+        changes.append(source.randrange(-level, 1000))
+        level, highest = level + changes[-1], max(highest, level + changes[-1])
+        history.extend([number], changes[-1:])
     points = history.over_time(level + 5)
     assert 200 <= len(points) <= 400
     assert max(size for _, size in points) == highest + 5
-    assert points[-1][0] == 99_999
+    assert points[-1][0] == 100_002
     assert points == history.over_time(level + 5)
+    # However many come at once.
+    for count in (7, 1000, 30_000, 200_000):
+        other = History()
+        for at in range(0, len(changes), count):
+            some = changes[at : at + count]
+            other.extend(list(range(at, at + len(some))), some)
+        assert other.over_time(level + 5) == points
 
 
 def test_mutated_pickles_are_read_or_refused_with_one_sentence(tmp_path: Path) -> None:

@@ -244,25 +244,30 @@ class History:
         """Times of entries, and the bytes that each allocates or, below 0, frees."""
         self._times.extend(times_us)
         self._changes.extend(changes)
-        if len(self._times) >= _CHUNK:
-            self._gather()
+        if len(self._times) >= max(_CHUNK, self._width):
+            count = len(self._times) // self._width * self._width
+            self._stretches += self._stretched(count)
+            del self._times[:count], self._changes[:count]
+            # Of an odd number the last would become a narrower one.
+            while len(self._stretches) > _MOST_POINTS and len(self._stretches) % 2 == 0:
+                self._stretches, self._width = _in_pairs(self._stretches), 2 * self._width
 
-    def _gather(self) -> None:
-        """Put the entries into stretches, and pairs of these into one while there are too many."""
-        for at in range(0, len(self._times), self._width):
-            changes = self._changes[at : at + self._width]
-            last = self._times[min(at + self._width, len(self._times)) - 1]
-            self._stretches.append(_Stretch(last, sum(changes), max(0, *accumulate(changes))))
-        self._times, self._changes = [], []
-        while len(self._stretches) > _MOST_POINTS:
-            pairs = [_joined(*self._stretches[at : at + 2]) for at in range(0, len(self._stretches), 2)]
-            self._stretches, self._width = pairs, 2 * self._width
+    def _stretched(self, count: int) -> list[_Stretch]:
+        """The first of the entries that are in no stretch yet."""
+        found = []
+        for at in range(0, count, self._width):
+            end = min(at + self._width, count)
+            changes = self._changes[at:end]
+            found.append(_Stretch(self._times[end - 1], sum(changes), max(0, *accumulate(changes))))
+        return found
 
     def over_time(self, now: int) -> list[tuple[int, int]]:
         """Allocated bytes, which end at what is allocated now: the highest of each stretch, at its last time (us)."""
-        self._gather()
-        level, points = now - sum(one.change for one in self._stretches), []
-        for one in self._stretches:
+        stretches = [*self._stretches, *self._stretched(len(self._times))]
+        while len(stretches) > _MOST_POINTS:
+            stretches = _in_pairs(stretches)
+        level, points = now - sum(one.change for one in stretches), []
+        for one in stretches:
             points.append((one.last_us, max(level + one.highest, 0)))
             level += one.change
         return points
@@ -276,10 +281,12 @@ class _Stretch(NamedTuple):
     highest: int
 
 
-def _joined(first: _Stretch, second: _Stretch | None = None) -> _Stretch:
-    if second is None:
-        return first
-    return _Stretch(second.last_us, first.change + second.change, max(first.highest, first.change + second.highest))
+def _in_pairs(stretches: list[_Stretch]) -> list[_Stretch]:
+    pairs = zip(stretches[::2], stretches[1::2], strict=False)
+    joined = [
+        _Stretch(two.last_us, one.change + two.change, max(one.highest, one.change + two.highest)) for one, two in pairs
+    ]
+    return joined + stretches[2 * len(joined) :]
 
 
 def _first_history(block: dict[str, Any]) -> object:

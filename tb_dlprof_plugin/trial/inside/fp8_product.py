@@ -22,7 +22,8 @@ class Fp8Product(torch.autograd.Function):
     def forward(context: Any, x: torch.Tensor, weight: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
         """(rows, out) in a data type."""
         half, small = x.bfloat16(), weight.bfloat16()
-        context.save_for_backward(half, weight)
+        context.save_for_backward(half, small)
+        context.dtype = weight.dtype
         (left, unit), (right, other) = quantized(half), quantized(small)
         return torch._scaled_mm(left, right.t(), scale_a=unit, scale_b=other, out_dtype=dtype)
 
@@ -31,7 +32,7 @@ class Fp8Product(torch.autograd.Function):
         """Gradients of x and weight."""
         x, weight = context.saved_tensors
         gradient = gradients[0].bfloat16()
-        return gradient @ weight.bfloat16(), (gradient.t() @ x).to(weight.dtype), None
+        return gradient @ weight, (gradient.t() @ x).to(context.dtype), None
 
 
 def fp8_linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:

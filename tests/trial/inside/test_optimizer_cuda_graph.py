@@ -115,11 +115,11 @@ def test_new_gradients_are_copied_to_where_the_captured_ones_lie(on: Any) -> Non
     for _ in range(3):
         training.step()
     (update,) = remedy._graphs.values()
-    held = [one.data_ptr() for one in update._gradients]
+    held = [one.data_ptr() for one in update.gradients]
     training.step()
     theirs = [one.grad for one in training.model.parameters()]
-    assert [one.data_ptr() for one in update._gradients] == held
-    assert all(torch.equal(ours, one) for ours, one in zip(update._gradients, theirs, strict=True))
+    assert [one.data_ptr() for one in update.gradients] == held
+    assert all(torch.equal(ours, one) for ours, one in zip(update.gradients, theirs, strict=True))
 
 
 def test_what_changes_is_captured_again_and_not_for_ever(on: Any) -> None:

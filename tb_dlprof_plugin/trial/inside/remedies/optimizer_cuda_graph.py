@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import weakref
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tb_dlprof_plugin.trial.inside.gpu import needs_gpu
 from tb_dlprof_plugin.trial.inside.remedy import Changes, Remedy
@@ -123,47 +123,52 @@ class OptimizerCudaGraph(Remedy):
         )
 
 
+class _Held(NamedTuple):
+    """A parameter that is updated, and where all that the update reads and writes lies."""
+
+    parameter: Any
+    address: int
+    gradient: Any
+    gradient_address: int
+    state: dict[str, Any]
+    tensors: tuple[tuple[str, Any], ...]
+
+
 class _Update:
-    """The captured update of one optimizer, and what it reads and writes."""
+    """The captured update of one optimizer, and what it reads and writes: held, so that nothing else gets its place."""
 
     def __init__(self, optimizer: Any) -> None:
         self._rates: list[Any] = []
         self._values: list[float] = []
         self._replay: Callable[[], object] | None = None
         self._settings: list[dict[str, Any]] = []
-        self._addresses: list[int] = []
-        self._tensors: list[Any] = []
-        """Held, so that nothing else gets their addresses."""
-        self._gradients: list[Any] = []
+        self._held: list[_Held] = []
+        self._without_gradient: list[Any] = []
+        self._states: Any = None
         self._captures = 0
         self.failure = ""
+
+    @property
+    def gradients(self) -> list[Any]:
+        """Where the captured update reads them."""
+        return [one.gradient for one in self._held]
 
     def run(self, optimizer: Any, step: Callable[..., Any], capture: Callable[..., Callable[[], object]]) -> bool:
         """One update; whether it was a replay. The first one after a change of settings or tensors is none."""
         import torch
 
-        self._count_on_device(optimizer)
-        tensors, gradients = _tensors(optimizer)
-        settings = _settings(optimizer)
-        addresses = [one.data_ptr() for one in tensors]
-        alike = addresses == self._addresses and settings == self._settings and len(gradients) == len(self._gradients)
-        if not alike or self.failure:
+        moved = None if self.failure else self._moved(optimizer)
+        if moved is None:
             self._replay = None
+            _count_on_device(optimizer)
             with self.capturable(optimizer):
                 step(optimizer)
             # With the states that the first step makes.
-            self._tensors, self._gradients = _tensors(optimizer)
-            self._addresses, self._settings = [one.data_ptr() for one in self._tensors], settings
+            self._hold(optimizer)
             return False
         self._set_rates(optimizer)
-        if any(ours is not one for ours, one in zip(self._gradients, gradients, strict=True)):
-            moved = [
-                (ours, one)
-                for ours, one in zip(self._gradients, gradients, strict=True)
-                if ours.data_ptr() != one.data_ptr()
-            ]
-            if moved:
-                torch._foreach_copy_([ours for ours, _ in moved], [one for _, one in moved])
+        if moved:
+            torch._foreach_copy_([one.gradient for one in moved], [one.parameter.grad for one in moved])
         if self._replay is None:
             self._captures += 1
             if self._captures > _MOST_CAPTURES:
@@ -177,23 +182,57 @@ class _Update:
         self._replay()
         return True
 
+    def _hold(self, optimizer: Any) -> None:
+        import torch
+
+        self._held, self._without_gradient = [], []
+        for group in optimizer.param_groups:
+            for parameter in group["params"]:
+                gradient, state = parameter.grad, optimizer.state.get(parameter, {})
+                if gradient is None:
+                    self._without_gradient.append(parameter)
+                    continue
+                tensors = tuple((key, one) for key, one in state.items() if isinstance(one, torch.Tensor))
+                self._held.append(_Held(parameter, parameter.data_ptr(), gradient, gradient.data_ptr(), state, tensors))
+        self._states, self._settings = (optimizer.state, len(optimizer.state)), _settings(optimizer)
+
+    def _moved(self, optimizer: Any) -> list[_Held] | None:
+        """Those whose gradient lies elsewhere now; None where something else has changed. It is asked in each step, of
+        all parameters: it takes a fraction of the time that the fused update takes to collect them."""
+        states, count = self._states or (None, 0)
+        if states is not optimizer.state or count != len(states) or self._settings != _settings(optimizer):
+            return None
+        if any(one.grad is not None for one in self._without_gradient):
+            return None
+        moved = []
+        for one in self._held:
+            parameter, address, ours, gradient_address, state, tensors = one
+            gradient = parameter.grad
+            if gradient is None or parameter.data_ptr() != address:
+                return None
+            for key, tensor in tensors:
+                if state.get(key) is not tensor:
+                    return None
+            if gradient is not ours and gradient.data_ptr() != gradient_address:
+                moved.append(one)
+        return moved
+
     def _capture(self, optimizer: Any, step: Callable[..., Any], capture: Callable[..., Callable[[], object]]) -> None:
-        parameters = [one for group in optimizer.param_groups for one in group["params"] if one.grad is not None]
-        theirs = [one.grad for one in parameters]
+        theirs = [one.parameter.grad for one in self._held]
 
         def update() -> None:
             with self.capturable(optimizer):
                 step(optimizer)
 
         try:
-            for parameter, ours in zip(parameters, self._gradients, strict=True):
-                parameter.grad = ours
+            for one in self._held:
+                one.parameter.grad = one.gradient
             self._replay = capture(update)
         except RuntimeError as error:
             self.failure = f"{type(error).__name__}: {error}".splitlines()[0]
         finally:
-            for parameter, one in zip(parameters, theirs, strict=True):
-                parameter.grad = one
+            for one, gradient in zip(self._held, theirs, strict=True):
+                one.parameter.grad = gradient
 
     @contextlib.contextmanager
     def capturable(self, optimizer: Any) -> Iterator[None]:
@@ -233,22 +272,11 @@ class _Update:
                     rate.fill_(value)
         self._values = values
 
-    def _count_on_device(self, optimizer: Any) -> None:
-        """A fused update counts its steps next to the parameters."""
-        import torch
-
-        for group in optimizer.param_groups:
-            for parameter in group["params"]:
-                state = optimizer.state.get(parameter)
-                step = None if state is None else state.get("step")
-                if isinstance(step, torch.Tensor) and step.device != parameter.device:
-                    state["step"] = step.to(parameter.device, torch.float32)
-
     def release(self, optimizer: Any) -> None:
         """Count the steps where the optimizer itself does."""
         import torch
 
-        self._replay, self._tensors, self._gradients, self._addresses = None, [], [], []
+        self._replay, self._held, self._states = None, [], None
         kind = torch.float64 if torch.get_default_dtype() is torch.float64 else torch.float32
         for group in optimizer.param_groups:
             if group.get("fused") or group.get("capturable"):
@@ -275,23 +303,22 @@ def _innermost(step: Any) -> Any:
     return step
 
 
-def _tensors(optimizer: Any) -> tuple[list[Any], list[Any]]:
-    """What an update reads and writes: parameters with their states, and gradients."""
+def _count_on_device(optimizer: Any) -> None:
+    """A fused update counts its steps next to the parameters."""
     import torch
 
-    tensors, gradients = [], []
     for group in optimizer.param_groups:
         for parameter in group["params"]:
-            if parameter.grad is not None:
-                state = optimizer.state.get(parameter, {})
-                tensors += [parameter, *(one for one in state.values() if isinstance(one, torch.Tensor))]
-                gradients.append(parameter.grad)
-    return tensors, gradients
+            state = optimizer.state.get(parameter)
+            step = None if state is None else state.get("step")
+            if isinstance(step, torch.Tensor) and step.device != parameter.device:
+                state["step"] = step.to(parameter.device, torch.float32)
 
 
 def _settings(optimizer: Any) -> list[dict[str, Any]]:
     return [
-        {key: value for key, value in group.items() if key not in ("params", "lr")} for group in optimizer.param_groups
+        {key: len(value) if key == "params" else value for key, value in group.items() if key != "lr"}
+        for group in optimizer.param_groups
     ]
 
 
