@@ -21,6 +21,7 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
+from tb_dlprof_plugin.model.decoders import json_decoder
 from tb_dlprof_plugin.model.profile import Floats, Ints
 from tb_dlprof_plugin.planning.features import SLOWNESS, TIME, Features, is_matrix_kind
 
@@ -289,7 +290,7 @@ def measured() -> OpTimes:
 
 def read_op_times(packed: bytes) -> OpTimes:
     """A table as `lab.op_speed.fit` writes it."""
-    kinds = msgspec.json.decode(gzip.decompress(packed), type=_Measured).kinds
+    kinds: dict[str, _MeasuredKind] = json_decoder(_Measured).decode(gzip.decompress(packed)).kinds
     return OpTimes({kind: one.gpus for kind, one in kinds.items()}, {}, {}, kinds)
 
 
