@@ -3,8 +3,9 @@
     python -m lab.trying.prepared_starts [--repeats 3] [--pairs 6] [--deadline 300] [--out FOLDER]
 
 Starts are from the request to the end of the first steps, in turns, of scripts whose packages are installed. *first* is
-the first process of a trial, next to which the ones that will wait import. Then pairs of processes of one script run in
-turns: one that waited against one that did not, and two that did not.
+the first process of a trial, next to which the ones that will wait import. Then pairs of processes of one script with
+one thread run in turns on the CPU: one that waited against one that did not, and two that did not. Their steps are
+compared by their least CPU time, which other processes of the machine change least.
 """
 
 from __future__ import annotations
@@ -24,11 +25,12 @@ from functools import partial
 from pathlib import Path
 
 from tb_dlprof_plugin.capture.launcher.protocol import INJECTED
-from tb_dlprof_plugin.trial.experiment import Bench
 from tb_dlprof_plugin.trial.isolation import choose
 from tb_dlprof_plugin.trial.variant import Laboratory, Variant, VariantError, scratch_folder
 
 _START_S = 120.0
+_STEPS = 40
+"""Of a block."""
 _NOT_WAITING = {"TB_DLPROF_LAB": "a variable, so that the process is one that did not wait"}
 _LOOP = """
 device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -85,6 +87,7 @@ def loss(model):
     return model(torch.randn(256, 256, device=device)).square().mean()
 """,
 }
+_ONE_THREAD = _SCRIPTS["torch"] + "torch.set_num_threads(1)\ntorch.cuda.is_available = lambda: False\n"
 
 
 @contextmanager
@@ -125,7 +128,7 @@ def first_s(laboratory: Laboratory) -> float:
 def wait(laboratory: Laboratory) -> None:
     """Until the imports of all are done."""
     until_s = time.monotonic() + _START_S
-    while not all(one.waits for one in laboratory.waiting) and time.monotonic() < until_s:
+    while not all(one.imports_s is not None for one in laboratory.waiting) and time.monotonic() < until_s:
         time.sleep(0.1)
 
 
@@ -145,8 +148,27 @@ def starts(text: str, repeats: int, ends_s: float, turns: Sequence[bool]) -> dic
     return found
 
 
-def pairs(text: str, count: int, seconds: float, ends_s: float) -> dict[str, list[float]]:
-    """Percent that the second process of a pair gains over the first, which did not wait."""
+def cpu_s(variant: Variant) -> float:
+    """Seconds of all threads of the script's process."""
+    threads = Path(f"/proc/{variant.ready[0].pid}/task").glob("*/schedstat")
+    return sum(int(one.read_text().split()[0]) for one in threads) / 1e9
+
+
+def difference(one: Variant, other: Variant, quads: int) -> float:
+    """Percent of the CPU time of a step that the other one needs less, by the least of blocks that take turns: other
+    processes of the machine add to it."""
+    for variant in (one, other):
+        variant.run(_STEPS, _START_S)
+    spent: dict[Variant, list[float]] = {one: [], other: []}
+    for variant in (one, other, other, one) * quads:
+        before_s = cpu_s(variant)
+        variant.run(_STEPS, _START_S)
+        spent[variant].append(cpu_s(variant) - before_s)
+    return 100 * (1 - min(spent[other]) / min(spent[one]))
+
+
+def pairs(text: str, count: int, quads: int, ends_s: float) -> dict[str, list[float]]:
+    """`difference` of the second process of a pair, and the first, which did not wait."""
     found: dict[str, list[float]] = {"waited": [], "did not": []}
     with laboratory_of(text) as laboratory:
         for _ in range(count):
@@ -163,10 +185,7 @@ def pairs(text: str, count: int, seconds: float, ends_s: float) -> dict[str, lis
                     one.arrived()
                     wait(laboratory)
                     other.start(_START_S)
-                    bench = Bench(0.1)
-                    for variant in (one, other):
-                        bench.warm_up(variant, _START_S)
-                    gains.append(bench.compare(one, other, seconds).gain.percent)
+                    gains.append(difference(one, other, quads))
                 finally:
                     one.end()
                     other.end()
@@ -194,7 +213,7 @@ def main() -> None:
     options = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     options.add_argument("--repeats", type=int, default=3)
     options.add_argument("--pairs", type=int, default=6)
-    options.add_argument("--seconds", type=float, default=4.0, help="of each pair")
+    options.add_argument("--quads", type=int, default=6, help="of each pair")
     options.add_argument("--quick", action="store_true", help="one start of each kind in a repeat")
     options.add_argument("--only", nargs="+", choices=list(_SCRIPTS))
     options.add_argument("--deadline", type=float, default=300.0, help="seconds for all")
@@ -205,7 +224,7 @@ def main() -> None:
     kept: dict[str, dict[str, list[float]]] = {}
     turns = (True, False) if chosen.quick else (True, False, False, True)
     print(f"{'script':13}   first   plain  prepared   seconds, the middle one")
-    for number, name in enumerate(names):
+    for number, name in enumerate(names if chosen.repeats else ()):
         share = 0.75 * (number + 1) / len(names) if chosen.pairs else 1.0
         text, ends_s = _SCRIPTS[name], began_s + share * chosen.deadline
         kept[name] = found = _guarded(partial(starts, text, chosen.repeats, ends_s, turns))
@@ -214,8 +233,8 @@ def main() -> None:
             print(f"{name:13} {middle[0]:7.2f} {middle[1]:7.2f} {middle[2]:9.2f}", flush=True)
     if chosen.pairs:
         ends_s = began_s + chosen.deadline
-        kept["pairs"] = _guarded(partial(pairs, _SCRIPTS["torch"], chosen.pairs, chosen.seconds, ends_s))
-        print("gain of a process over one that did not wait, where it")
+        kept["pairs"] = _guarded(partial(pairs, _ONE_THREAD, chosen.pairs, chosen.quads, ends_s))
+        print("CPU time of a step that a process saves against one that did not wait, where it")
         for kind, gains in kept["pairs"].items():
             print(_line(f"{kind} ({len(gains)} pairs)", gains), flush=True)
     if chosen.out is not None:

@@ -19,7 +19,7 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -29,7 +29,7 @@ from tb_dlprof_plugin.trial.protocol import TrialRequest
 VARIABLE = "TB_DLPROF_TRY_IMPORTS"
 """The environment variable that has a process run the first imports of its script."""
 _TURN = "turn"
-"""A named pipe in the folder of a process, which waits until it is closed."""
+"""A named pipe in the folder of a process, from which it reads one byte before it goes on."""
 _IMPORTS_S = "imports_s"
 """A file in it with the seconds of the imports."""
 _FLAGS = re.compile("-[BObqsu]+")
@@ -68,21 +68,19 @@ class WaitingProcess:
     Attributes:
         folder: its own.
         process: its supervisor.
+        turn: the descriptor of its pipe. It stays open while the process needs it, so that no byte is lost, whether
+            the process has come to read or not.
     """
 
     folder: Path
     process: subprocess.Popen[bytes]
+    turn: int
 
     @staticmethod
-    def is_to_wait_in(folder: Path) -> None:
-        """Have the process wait that starts with this folder. Raises OSError."""
+    def turn_in(folder: Path) -> int:
+        """Make the pipe on which the process waits that starts with this folder. Raises OSError."""
         os.mkfifo(folder / _TURN)
-
-    @property
-    def waits(self) -> bool:
-        """Whether its imports are done."""
-        with self.asked() as waits:
-            return waits
+        return os.open(folder / _TURN, os.O_RDWR)
 
     @property
     def imports_s(self) -> float | None:
@@ -92,26 +90,17 @@ class WaitingProcess:
         except (OSError, ValueError):
             return None
 
-    @contextlib.contextmanager
-    def asked(self) -> Iterator[bool]:
-        """Whether its imports are done: then it goes on with the script after the block, if that writes a request."""
-        try:
-            turn = os.open(self.folder / _TURN, os.O_WRONLY | os.O_NONBLOCK)
-        except OSError:
-            # It does not read: it still imports, or it has ended.
-            yield False
-            return
-        try:
-            yield True
-        finally:
-            os.close(turn)
+    def ask(self, request: TrialRequest) -> None:
+        """Have it go on with the script. Raises OSError."""
+        request.write(self.folder)
+        os.write(self.turn, b"\n")
 
 
 def prepare(folder: str) -> None:
     """Run the first imports of the script in this process; then wait, where there is no request yet.
 
     Raises:
-        OSError: it cannot wait.
+        OSError: it cannot wait, or nothing will be asked of it.
     """
     began_s, waits = time.monotonic(), not TrialRequest.is_in(Path(folder))
     script = None if getattr(sys.flags, "safe_path", False) else script_of(sys.orig_argv, os.getcwd())
@@ -130,9 +119,9 @@ def prepare(folder: str) -> None:
         if cuda is not None and cuda.is_initialized():
             raise OSError("it would hold memory of the GPU while others are measured")
         Path(folder, _IMPORTS_S).write_text(str(time.monotonic() - began_s))
-        while not TrialRequest.is_in(Path(folder)):
-            with open(os.path.join(folder, _TURN), "rb") as turn:
-                turn.read()
+        with open(os.path.join(folder, _TURN), "rb", buffering=0) as turn:
+            if not turn.read(1):
+                raise OSError("it is not needed any more")
 
 
 def first_imports(script: Script, seen: set[Path] | None = None) -> Generator[ast.stmt, None, bool]:

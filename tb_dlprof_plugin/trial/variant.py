@@ -62,6 +62,8 @@ class Laboratory:
     _count: int = field(default=0, init=False)
     _running: list[subprocess.Popen[bytes]] = field(default_factory=list, init=False)
     _waiting: list[prepared.WaitingProcess] = field(default_factory=list, init=False)
+    _turns: list[int] = field(default_factory=list, init=False)
+    """Descriptors of the pipes of all that have waited."""
 
     def new_folder(self) -> Path:
         """Of the next process."""
@@ -91,9 +93,10 @@ class Laboratory:
             cores = usable_cores() or 1.0
             for _ in range(0 if cores < 2 else 2 if cores < _FEW_CORES else 3):
                 folder = self.new_folder()
-                prepared.WaitingProcess.is_to_wait_in(folder)
+                turn = prepared.WaitingProcess.turn_in(folder)
+                self._turns.append(turn)
                 process = self._start(folder, {prepared.VARIABLE: "1"})
-                self._waiting.append(prepared.WaitingProcess(folder, process))
+                self._waiting.append(prepared.WaitingProcess(folder, process, turn))
 
     def start_waiting(self, make_request: Callable[[Path], TrialRequest]) -> prepared.WaitingProcess | None:
         """Have a process that waits run the script; None where there is none, or none whose imports are done.
@@ -101,13 +104,11 @@ class Laboratory:
         Args:
             make_request: what it is to do, by its folder.
         """
-        for one in self._waiting:
-            with one.asked() as waits:
-                if waits:
-                    self._waiting.remove(one)
-                    make_request(one.folder).write(one.folder)
-                    return one
-        return None
+        one = next((one for one in self.waiting if one.imports_s is not None), None)
+        if one is not None:
+            self._waiting.remove(one)
+            one.ask(make_request(one.folder))
+        return one
 
     def end_waiting(self) -> None:
         """End the processes that wait. Never raises."""
@@ -145,6 +146,9 @@ class Laboratory:
         for process in self._running:
             if process.returncode is None:
                 end(process)
+        for turn in self._turns:
+            os.close(turn)
+        self._turns = []
         remove_folder(self.folder)
 
     def _environment(self, folder: Path) -> dict[str, str]:

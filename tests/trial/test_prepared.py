@@ -94,7 +94,7 @@ def log(variant: Variant) -> str:
 def wait(laboratory: Laboratory, count: int = 2) -> None:
     """Until the imports of all processes that wait are done."""
     until = time.monotonic() + _LONGEST_S
-    while not all(one.waits for one in laboratory.waiting):
+    while not all(one.imports_s is not None for one in laboratory.waiting):
         assert time.monotonic() < until
         time.sleep(0.05)
     assert len(laboratory.waiting) >= count
