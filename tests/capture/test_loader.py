@@ -23,13 +23,13 @@ from tb_dlprof_plugin.capture.loader.watch import LOADERS, STARTED_BEFORE, Loade
 from tb_dlprof_plugin.model.profile import IN_PROCESS, WORKER_UNKNOWN
 from tb_dlprof_plugin.model.run_facts import RunFacts
 
-_PROGRAM = Path(__file__).with_name("loader_program.py")
+_ROOT = Path(__file__).parents[2]
 _MS = 1_000_000
 
 
 def _measured(*arguments: object) -> Any:
-    command = [sys.executable, str(_PROGRAM), *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=_PROGRAM.parents[2])
+    command = [sys.executable, "-m", "tests.capture.loader_program", *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=_ROOT)
     return json.loads(done.stdout.splitlines()[-1])
 
 
