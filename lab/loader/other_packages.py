@@ -87,6 +87,10 @@ def _torch(workers: int, data: Any = None, **options: Any) -> Any:
     return DataLoader(_Random(sleep_ms=2) if data is None else data, batch_size=4, num_workers=workers, **options)
 
 
+def _started(workers: int, method: str) -> Any:
+    return _torch(workers, worker_init_fn=_seed, multiprocessing_context=method if workers else None)
+
+
 KINDS: dict[str, Callable[[int], Any]] = {
     "torchdata StatefulDataLoader": lambda workers: _stateful(_Random(sleep_ms=2), workers),
     "torchdata StatefulDataLoader, iterable": lambda workers: _stateful(_Numbers(), workers),
@@ -95,12 +99,8 @@ KINDS: dict[str, Callable[[int], Any]] = {
     "webdataset WebLoader": _web_dataset,
     "persistent workers": lambda workers: _torch(workers, worker_init_fn=_seed, persistent_workers=workers > 0),
     "in_order=False": lambda workers: _torch(workers, _Fixed(sleep_ms=2), in_order=False),
-    **{
-        method: lambda workers, method=method: _torch(
-            workers, worker_init_fn=_seed, multiprocessing_context=method if workers else None
-        )
-        for method in ("forkserver", "spawn")
-    },
+    "forkserver": lambda workers: _started(workers, "forkserver"),
+    "spawn": lambda workers: _started(workers, "spawn"),
 }
 
 
