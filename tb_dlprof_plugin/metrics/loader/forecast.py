@@ -27,6 +27,8 @@ as few as `FEWEST`, and of batches of `MANY` tensors that were recorded without 
 By `lab/loader`."""
 _NOTABLE = 0.03
 """Share of the step from which on what is uncertain is simulated by itself."""
+_END_DRAWS = 3
+"""Of an end of the interval."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,21 +101,26 @@ def _with(view: ProfileView, work: LoaderWork, now: WorkersStep, count: int, err
     def step(changed: LoaderWork) -> WorkersStep:
         return steps_with(changed, (count,), error)[0]
 
-    expected = step(work)
-    ends = [expected]
+    def end(changed: LoaderWork) -> WorkersStep:
+        return steps_with(changed, (count,), error, _END_DRAWS)[0]
+
+    # The thread that unpickles waits for the worker, the longer the more that one has to do: how much of the wait this
+    # is, the recording does not tell. None of it is one end, all of it the other, half of it is expected.
+    waits = float(work.unpickle_wait.mean())
+    if count and now.workers and count != now.workers and waits >= _NOTABLE * now.ns:
+        as_recorded = end(work)
+        busy = now.workers * now.ns / (count * as_recorded.ns)
+        expected = step(_waiting(work, (1 + busy) / 2))
+        ends = [expected, as_recorded, end(_waiting(work, busy))]
+    else:
+        expected = step(work)
+        ends = [expected]
     # Whether malloc gives large items, and without workers the batch, memory that is there or new pages each time, was
     # seen to differ from one start of a script to the next.
     recording = view.profile.facts.loading
     pages = (1 if count else 2) * ((recording.shared_write_ns if recording is not None else None) or 0.0)
     if pages >= _NOTABLE * expected.ns:
-        ends += [step(_making(work, more)) for more in (-pages, pages)]
-    # The thread that unpickles waits for the worker, the longer the more that one has to do: how much of the wait this
-    # is, the recording does not tell. None of it is one end, all of it the other, half of it is expected.
-    waits = float(work.unpickle_wait.mean())
-    if count and now.workers and count != now.workers and waits >= _NOTABLE * expected.ns:
-        busy = now.workers * now.ns / (count * expected.ns)
-        expected = step(_waiting(work, (1 + busy) / 2))
-        ends.append(step(_waiting(work, busy)))
+        ends += [end(_making(work, more)) for more in (-pages, pages)]
     return replace(expected, low_ns=min(one.low_ns for one in ends), high_ns=max(one.high_ns for one in ends))
 
 
