@@ -7,7 +7,8 @@ measured. Subjects of a held-out set, such as "first", run only where it is name
 whether the measured step is in the interval, and what the advised number of workers loses against the best; then the
 same of all. "as recorded" is the recorded step over the one measured later with the same number of workers: so much the
 machine itself changed. Pinned memory needs a GPU. Each number of workers is measured in so many rounds, of which the
-shortest step counts.
+shortest step counts. With --again the recordings and measured steps that DIRECTORY holds are compared with forecasts
+of today, and nothing runs.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from tb_dlprof_plugin.metrics.loader.batches import measured_step
 from tb_dlprof_plugin.metrics.loader.forecast import loader_forecast, why_no_forecast
 from tb_dlprof_plugin.profile_view import ProfileView
 
-from .subjects import SUBJECTS
+from .subjects import SUBJECTS, Subject
 
 _COUNTS = range(9)
 
@@ -41,6 +42,7 @@ def main() -> None:
     parser.add_argument("--only", nargs="*")
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--deadline", type=float, default=3600.0)
+    parser.add_argument("--again", action="store_true")
     given = parser.parse_args()
     out = given.out or Path(tempfile.mkdtemp(prefix="loader_forecasts_"))
     out.mkdir(parents=True, exist_ok=True)
@@ -52,7 +54,8 @@ def main() -> None:
         if time.monotonic() > until:
             break
         try:
-            rows.append(_row(number, out, given.rounds))
+            row = _again(number, out) if given.again else _row(number, out, given.rounds)
+            rows += [] if row is None else [row]
         except subprocess.CalledProcessError as error:
             print(f"{subject.name}: failed: {error.stderr[-500:]}", flush=True)
         except RuntimeError as error:
@@ -81,13 +84,26 @@ def _row(number: int, out: Path, rounds: int) -> dict[str, Any]:
         int(count): ms
         for count, ms in json.loads(_run("measure", number, ",".join(map(str, _COUNTS)), str(rounds))).items()
     }
+    row = _compared(subject, forecast, measured)
+    (out / f"{number}_row.json").write_text(json.dumps(row))
+    return row
+
+
+def _again(number: int, out: Path) -> dict[str, Any] | None:
+    """The forecast of an earlier recording, with the steps that were measured then."""
+    known = out / f"{number}_row.json"
+    if not known.exists():
+        return None
+    measured = {int(count): ms for count, ms in json.loads(known.read_text())["measured"].items()}
+    return _compared(SUBJECTS[number], _forecast(max(out.glob(f"{number}_[0-9]*"))), measured)
+
+
+def _compared(subject: Subject, forecast: dict[str, Any], measured: dict[int, float]) -> dict[str, Any]:
     steps = {int(count): step for count, step in forecast["steps"].items()}
     errors = {count: abs(steps[count][0] / measured[count] - 1) for count in measured}
     inside = {count: steps[count][1] <= measured[count] <= steps[count][2] for count in measured}
     advised = min(forecast["best"], max(_COUNTS))
     loss = measured[advised] / min(measured.values()) - 1
-    row = {"name": subject.name, "measured": measured, "forecast": forecast, "errors": errors, "inside": inside}
-    (out / f"{number}_row.json").write_text(json.dumps(row))
     recorded = forecast["recorded"]
     changed = "" if recorded is None else f", as recorded {recorded / measured[subject.recorded]:.2f}"
     cells = " ".join(
@@ -98,7 +114,10 @@ def _row(number: int, out: Path, rounds: int) -> dict[str, Any]:
         f"advised {advised} loses {100 * loss:.1f} %{changed}",
         flush=True,
     )
-    return {**row, "loss": loss}
+    return {
+        "name": subject.name, "measured": measured, "forecast": forecast, "errors": errors, "inside": inside,
+        "loss": loss,
+    }  # fmt: skip
 
 
 def _forecast(folder: Path) -> dict[str, Any]:

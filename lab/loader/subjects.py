@@ -74,6 +74,18 @@ class Items(Dataset[Any]):
         return {f"field_{number}": torch.full((self.size,), float(index + number)) for number in range(self.tensors)}
 
 
+class Compose:
+    """As torchvision's."""
+
+    def __init__(self, transforms: list[Any]) -> None:
+        self.transforms = transforms
+
+    def __call__(self, item: Any) -> Any:
+        for transform in self.transforms:
+            item = transform(item)
+        return item
+
+
 class Whole(Items):
     """The same, made a whole batch at a time."""
 

@@ -75,20 +75,23 @@ class WorkersStep:
     wait_ns: float
 
 
-def steps_with(work: LoaderWork, counts: Sequence[int] = COUNTS, error: float = 0.0) -> list[WorkersStep]:
+def steps_with(
+    work: LoaderWork, counts: Sequence[int] = COUNTS, error: float = 0.0, draws: int = _DRAWS
+) -> list[WorkersStep]:
     """The step with each of these numbers of workers.
 
     Args:
         work: of the training.
         counts: numbers of workers.
         error: of the model itself, which makes intervals wider: a share of the step.
+        draws: orders of batches that are simulated.
     """
     found = []
     for count in counts:
-        draws = [_simulated(work, count, random.Random(7919 * draw + 1)) for draw in range(_DRAWS)]
-        steps = sorted(step for step, _ in draws)
-        middle = steps[_DRAWS // 2]
-        wait = sorted(wait for _, wait in draws)[_DRAWS // 2]
+        drawn = [_simulated(work, count, random.Random(7919 * draw + 1)) for draw in range(draws)]
+        steps = sorted(step for step, _ in drawn)
+        middle = steps[draws // 2]
+        wait = sorted(wait for _, wait in drawn)[draws // 2]
         found.append(WorkersStep(count, middle, steps[0] * (1 - error), steps[-1] * (1 + error), wait))
     return found
 

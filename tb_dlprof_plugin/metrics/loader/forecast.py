@@ -27,6 +27,8 @@ as few as `FEWEST`, and of batches of `MANY` tensors that were recorded without 
 By `lab/loader`."""
 _NOTABLE = 0.03
 """Share of the step from which on what is uncertain is simulated by itself."""
+_END_DRAWS = 3
+"""Of an end of the interval."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,37 +97,40 @@ def _recorded_step(view: ProfileView) -> WorkersStep | None:
 
 def _with(view: ProfileView, work: LoaderWork, now: WorkersStep, count: int, error: float) -> WorkersStep:
     """The step with so many workers; its interval holds what the recording leaves open."""
-    (step,) = steps_with(work, (count,), error)
-    if not count:
-        return step if not now.workers else _alone(view, work, step, error)
-    waits = float(work.unpickle_wait.mean())
-    if not now.workers or count == now.workers or waits < _NOTABLE * step.ns:
-        return step
+
+    def step(changed: LoaderWork) -> WorkersStep:
+        return steps_with(changed, (count,), error)[0]
+
+    def end(changed: LoaderWork) -> WorkersStep:
+        return steps_with(changed, (count,), error, _END_DRAWS)[0]
+
     # The thread that unpickles waits for the worker, the longer the more that one has to do: how much of the wait this
     # is, the recording does not tell. None of it is one end, all of it the other, half of it is expected.
-    busy = now.workers * now.ns / (count * step.ns)
-    middle, end = steps_with(_waiting(work, (1 + busy) / 2), (count,), error) + steps_with(
-        _waiting(work, busy), (count,), error
-    )
-    return replace(middle, low_ns=min(step.low_ns, end.low_ns), high_ns=max(step.high_ns, end.high_ns))
+    waits = float(work.unpickle_wait.mean())
+    if count and now.workers and count != now.workers and waits >= _NOTABLE * now.ns:
+        as_recorded = end(work)
+        busy = now.workers * now.ns / (count * as_recorded.ns)
+        expected = step(_waiting(work, (1 + busy) / 2))
+        ends = [expected, as_recorded, end(_waiting(work, busy))]
+    else:
+        expected = step(work)
+        ends = [expected]
+    # Whether malloc gives large items, and without workers the batch, memory that is there or new pages each time, was
+    # seen to differ from one start of a script to the next.
+    recording = view.profile.facts.loading
+    pages = (1 if count else 2) * ((recording.shared_write_ns if recording is not None else None) or 0.0)
+    if pages >= _NOTABLE * expected.ns:
+        ends += [end(_making(work, more)) for more in (-pages, pages)]
+    return replace(expected, low_ns=min(one.low_ns for one in ends), high_ns=max(one.high_ns for one in ends))
 
 
 def _waiting(work: LoaderWork, times: float) -> LoaderWork:
     return replace(work, unpickle_wait=work.unpickle_wait * times)
 
 
-def _alone(view: ProfileView, work: LoaderWork, step: WorkersStep, error: float) -> WorkersStep:
-    """Without workers, from a recording with some: whether malloc gives a batch and its items memory that is there, or
-    new pages each time, differs from process to process."""
-    recording = view.profile.facts.loading
-    pages = 2 * (recording.shared_write_ns or 0.0) if recording is not None else 0.0
-    if pages < _NOTABLE * step.ns:
-        return step
-    low, high = (
-        steps_with(replace(work, alone_cpu=np.maximum(work.alone_cpu + more, 0.0)), (0,), error)[0]
-        for more in (-pages, pages)
-    )
-    return replace(step, low_ns=low.low_ns, high_ns=high.high_ns)
+def _making(work: LoaderWork, more_ns: float) -> LoaderWork:
+    make, alone = (np.maximum(cpu + more_ns, 0.0) for cpu in (work.make_cpu, work.alone_cpu))
+    return replace(work, make_cpu=make, alone_cpu=alone)
 
 
 def _error(view: ProfileView, work: LoaderWork) -> float:
