@@ -37,7 +37,7 @@ class Change:
         return [*(one for one in chosen if one not in self.out and one.group not in groups), *self.added]
 
     def is_better(self, found: Gain | None) -> bool:
-        """Whether what it gains speaks for it: where it cannot be seen what is needed, more stays in a set."""
+        """Whether it makes the set better by what it gains: where it cannot be seen what is needed, more stays in."""
         if found is None:
             return False
         if self.added:

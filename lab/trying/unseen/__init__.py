@@ -1,7 +1,7 @@
 """Scripts that were written after the rules of the search of `tb-dlprof try`.
 
-Each has the sets that an expert would measure by hand, of which the best counts. `HELD_OUT` is opened last: what is
-measured on others was known to whoever changed the rules since.
+Each has the sets that an expert would measure by hand, of which the best counts. `HELD_OUT` is opened last: rules
+may have changed after others were measured.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""An LSTM that forecasts a load curve: windows are cut in Python in the main process, two groups of parameters are updated
-one by one, and gradients are zeroed in place."""
+"""An LSTM that forecasts a load curve: windows are cut in Python in the main process, two groups of parameters are
+updated one by one, and gradients are zeroed in place."""
 
 import math
 
