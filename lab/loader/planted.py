@@ -27,7 +27,7 @@ from torch.utils.data._utils.fetch import _MapDatasetFetcher
 from tb_dlprof_plugin import profile, read_profiles
 from tb_dlprof_plugin.advice.loader_hints import loader_hints
 from tb_dlprof_plugin.capture.loader.meter import BatchMeter
-from tb_dlprof_plugin.metrics.loader import slow_part
+from tb_dlprof_plugin.metrics.loader.parts import slow_part
 from tb_dlprof_plugin.profile_view import ProfileView
 
 from .subjects import Items, compute

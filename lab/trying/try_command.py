@@ -9,10 +9,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+_PROGRAM = ("-m", "tb_dlprof_plugin.cli.main")
 
-def try_result(arguments: Sequence[str], longest_s: float, folder: Path | None = None) -> dict[str, Any]:
-    """The JSON of ``tb-dlprof try``, or ``{"error": ...}``; ended as by Ctrl-C after ``longest_s``."""
-    command = [sys.executable, "-W", "ignore", "-m", "tb_dlprof_plugin.cli.main", "try", "--format", "json", *arguments]
+
+def try_result(
+    arguments: Sequence[str], longest_s: float, folder: Path | None = None, program: Sequence[str] = _PROGRAM
+) -> dict[str, Any]:
+    """The JSON of ``tb-dlprof try``, or ``{"error": ...}``; ended as by Ctrl-C after ``longest_s``. ``program`` is what
+    Python runs."""
+    command = [sys.executable, "-W", "ignore", *program, "try", "--format", "json", *arguments]
     pipe = subprocess.PIPE
     process = subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, text=True)
     try:

@@ -313,8 +313,10 @@ def _weakly(given: Any) -> Callable[[], Any]:
 
 def _place(failure: _Failure, model: Any) -> None:
     """In which module's call, in which pass, and the user's lines."""
-    # The backward pass runs on a thread without frames of Python.
-    frames = _frames(sys._getframe()) or _frames(sys._current_frames().get(threading.main_thread().ident or 0))
+    # The backward pass runs on a thread of its own, without frames of Python but those of the script's own functions.
+    frames = _frames(sys._getframe())
+    if not frames or isinstance(threading.current_thread(), threading._DummyThread):
+        frames += _frames(sys._current_frames().get(threading.main_thread().ident or 0))
     paths = {} if model is None else {id(module): path for path, module in walk(model)}
     called: FrameType | None = None
     for frame in frames:

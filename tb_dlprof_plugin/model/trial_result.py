@@ -35,7 +35,8 @@ class TriedRemedy(msgspec.Struct, kw_only=True):
         forecast_percent: what the advice on the baseline's recording expected.
         verdict: None where no step could be compared.
         verdict_text: what differs, by how much and from which step on, in one sentence.
-        start_s: from the start of the process to the first block: compilation and autotuning are part of it.
+        start_s: from the start of the process, or of the script where its imports were done before, to the first block:
+            compilation and autotuning are part of it.
         baseline_start_s: the same of the baseline.
         memory_bytes: the most that tensors held on the GPU; None on the CPU.
         joules: energy of a step.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -35,6 +35,8 @@ _LEAST_CHECKED, _SHARE_OF_CHECK = 3, 0.02
 _PAGE_FAULT_S = 1.4e-6
 """Of one page of 4 KiB that is mapped, cleared and unmapped: a new tensor of 32 MB that is filled against one that is
 filled again, on a virtual machine."""
+_SHARE_OF_START = 0.1
+"""Of the first start, that one without imports takes at least."""
 _SLOW = 2.5
 """Times the unchanged step."""
 GRACE_S = 6.0
@@ -86,7 +88,7 @@ class Measuring:
         baseline: the unchanged script.
         deadline_s: of `clock`.
         fitting: how many processes more than the baseline the GPU has memory for; None: that is not known.
-        start_s: from the start of a process to the end of its first steps.
+        start_s: from the start of the first process to the end of its first steps.
     """
 
     laboratory: Laboratory | None
@@ -141,9 +143,13 @@ class Measuring:
         self._process = process = Variant(self.laboratory)
         began = self.clock()
         longest = max(_LEAST_START_S, self.budget_s)
-        self.ready = process.start(longest, longest)
+        process.launch(longest, longest)
+        self.laboratory.prepare()
+        self.ready = process.arrived()
         self.start_s = self.clock() - began
         first = self.ready[0]
+        if first.sets_variables:
+            self.laboratory.end_waiting()
         self.deadline_s = (first.first_step_s or self.clock()) + self.budget_s
         self.listener.started(self.budget_s, self.left_s)
         if self.left_s <= 0:
@@ -220,6 +226,15 @@ class Measuring:
             self._one_at_a_time("The command names the port at which its ranks meet")
             self.end_host()
             self._seeds = [variant.start(self.start_timeout_s)[0].checks]
+
+    def fresh_s(self, variables: Mapping[str, str] | None = None, count: int = 1) -> float:
+        """About how long so many fresh processes need that start at the same time: where enough of them wait, their
+        imports are done, unless variables have to be set before."""
+        waiting = [] if self.laboratory is None or variables else self.laboratory.waiting
+        imports_s = [seconds for one in waiting if (seconds := one.imports_s) is not None]
+        if len(imports_s) < count:
+            return self.start_s
+        return max(self.start_s - min(imports_s), _SHARE_OF_START * self.start_s)
 
     def _one_at_a_time(self, why: str) -> None:
         self.bench.exclusive = True
@@ -318,7 +333,7 @@ class Measuring:
         """Measure a second process of ``variant``, where its gain depends on it, or say that there was no time."""
         try:
             measured = self.bench.in_a_second_process(
-                other, variant, first, self.left_s - self.start_s, self.start_timeout_s
+                other, variant, first, self.left_s - self.fresh_s(variant.environment), self.start_timeout_s
             )
         except VariantError as error:
             row.is_gain, row.stopped = False, f"the second process: {error}"

@@ -52,6 +52,11 @@ class TrialRequest:
         """Raises OSError."""
         (folder / _REQUEST).write_text(json.dumps(asdict(self)))
 
+    @staticmethod
+    def is_in(folder: Path) -> bool:
+        """Whether there is one."""
+        return (folder / _REQUEST).exists()
+
     @classmethod
     def read(cls, folder: Path) -> TrialRequest:
         """Raises OSError, or ValueError or TypeError where the file is no request."""
@@ -96,6 +101,7 @@ class Ready:
         page_faults: of a step, those for which the kernel read nothing.
         repeats: whether most parameters are in blocks that are alike, such as a transformer's layers.
         failed: the error of a remedy that was switched on in the running process.
+        sets_variables: whether variables of torch have changed since it was imported.
     """
 
     pid: int
@@ -121,6 +127,7 @@ class Ready:
     page_faults: float = 0.0
     repeats: bool = False
     failed: str = ""
+    sets_variables: bool = False
 
 
 @dataclass

@@ -15,9 +15,9 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tb_dlprof_plugin.metrics.loader import LoaderForecast
+from tb_dlprof_plugin.metrics.loader.forecast import LoaderForecast
 from tb_dlprof_plugin.model.trial_result import BUDGET_USED, INSIDE, OTHER_TRAININGS, BestSet, TriedRemedy
-from tb_dlprof_plugin.trial.inside.remedy import Changes, Remedy, one_of_each_group
+from tb_dlprof_plugin.trial.inside.remedy import Changes, Remedy, environment_of, one_of_each_group
 from tb_dlprof_plugin.trial.loading import workers_needed
 from tb_dlprof_plugin.trial.measuring import name_of
 from tb_dlprof_plugin.trial.racing import SCREENING, SLOWER, Change, Chunk, Racing, names_of
@@ -366,18 +366,18 @@ class Search(Racing):
         here = min(self.least_s, _SHARE_HERE * self.budget_s)
         if self.laboratory is None or self.host is None:
             return here
-        fresh = self._starts_s + (1 + (self._early is not None)) * _MEASURED * self.least_s
+        fresh = self._starts_s() + (1 + (self._early is not None)) * _MEASURED * self.least_s
         return fresh if fresh <= _SHARE_OF_CONFIRMATION * self.budget_s else here
 
-    @property
-    def _starts_s(self) -> float:
+    def _starts_s(self, final: Sequence[Remedy] = ()) -> float:
         """Seconds of the starts of a confirmation; where the GPU has memory for one process, each turn is a start."""
+        variables = environment_of(final)
         if self._unchanged is not None and self._unchanged.ready:
             # It has started, and the other one takes as long.
-            return _CONFIRMED_MORE * self._unchanged.ready[0].since_start_s
+            return _CONFIRMED_MORE * max(self._unchanged.ready[0].since_start_s, self.fresh_s(variables))
         few = bool(self.ready) and self.ready[0].cpu_count < _CPUS_OF_STARTS
-        more = _CONFIRMED_MOST if few else _CONFIRMED_MORE
-        return (5 if self.bench.exclusive else 1) * more * self.start_s
+        more, turns = _CONFIRMED_MOST if few else _CONFIRMED_MORE, 5 if self.bench.exclusive else 1
+        return turns * more * self.fresh_s(variables, max(turns, 2))
 
     def _start(self, likely: Sequence[Remedy] = ()) -> None:
         """Start the unchanged script in a fresh process, or one with what is likely to gain, in the background, where
@@ -386,7 +386,7 @@ class Search(Racing):
         if first is None or self.laboratory is None or self.host is None or self.bench.exclusive:
             return
         room = self.fitting is None or self.fitting >= 2
-        if not room or first.measures_kernels or self.left_s < self._starts_s + self.least_s:
+        if not room or first.measures_kernels or self.left_s < self._starts_s(likely) + self.least_s:
             return
         one = self.fresh(likely) if likely else self.fresh_baseline()
         try:
@@ -417,7 +417,7 @@ class Search(Racing):
         # What started first; what was measured; then what was not, if there is time.
         for final in (self._early_set, list(self._chosen), [*self._chosen, *more] if more else []):
             is_early = final is self._early_set and self._early is not None
-            enough_s = self.least_s / 2 + (0.0 if is_early else self._starts_s)
+            enough_s = self.least_s / 2 + (0.0 if is_early else self._starts_s(final))
             known, best = self.row_for(final).gain_percent if final else None, self._confirmed
             less = best is not None and known is not None and known < (best.gain_percent or 0.0) + _SLIGHTLY
             if not fresh or not final or less or self.left_s < enough_s:
@@ -445,7 +445,7 @@ class Search(Racing):
         """Those of a set that train the same in a fresh process of their own."""
         cleared = []
         for one in final:
-            if self.left_s < self._starts_s + self.least_s / 2:
+            if self.left_s < self._starts_s([one]) + self.least_s / 2:
                 break
             row, variant = self.row_for([one]), self.fresh([one])
             try:
@@ -539,7 +539,7 @@ class Search(Racing):
             self.raced([], [Change(added=(one,)) for one in here], self.left_s)
         for one in waiting if self.laboratory is not None else ():
             row = self.row_for([one])
-            if self.switches([one]) or self.left_s < 1.1 * (self.start_s + self.least_s):
+            if self.switches([one]) or self.left_s < 1.1 * (self.fresh_s(environment_of([one])) + self.least_s):
                 continue
             row.verdict, row.stopped = None, ""
             variant = self.fresh([one])

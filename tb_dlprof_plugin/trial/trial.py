@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tb_dlprof_plugin.advice.engine import advise
 from tb_dlprof_plugin.capture.launcher.protocol import INJECTED
-from tb_dlprof_plugin.metrics.loader import loader_forecast
+from tb_dlprof_plugin.metrics.loader.forecast import loader_forecast
 from tb_dlprof_plugin.model.trial_result import OTHER_TRAININGS, BestSet, TrialResult, TriedRemedy
 from tb_dlprof_plugin.model.visible import VisibleMessage
 from tb_dlprof_plugin.profile_view import ProfileView
@@ -150,7 +150,7 @@ class Trial:
         expected = {
             one.name: _expected(one.usual(facts), search.forecasts.get(one.name, known.get(one.name))) for one in tried
         }
-        recording_s = self._runs.seconds(search.start_s)
+        recording_s = self._runs.seconds(ready.since_start_s)
         fits = not self._records_all and recording_s < _SHARE_OF_RECORDING * search.budget_s
         kept_s = recording_s if fits else 0.0
         search.deadline_s -= kept_s

@@ -9,14 +9,17 @@ import os
 import shutil
 import socket
 import subprocess
+import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tb_dlprof_plugin.capture.facts.machine import usable_cores
 from tb_dlprof_plugin.model.visible import VisibleMessage, visible
+from tb_dlprof_plugin.trial import prepared
 from tb_dlprof_plugin.trial.isolation import Isolation, IsolationKind
 from tb_dlprof_plugin.trial.overlay import remove_folder
 from tb_dlprof_plugin.trial.process_tree import end, freeze_below, thaw_below
@@ -27,6 +30,8 @@ _LAST_LINES = 30
 _LONGEST_LINE = 300
 _NEVER_STEPPED = "it ended before its first steps were done: it trains too few, or without an optimizer of torch"
 _NEARLY_FULL_BYTES = 1 << 20
+_FEW_CORES, _LARGEST_COPY_BYTES = 4, 100_000_000
+"""With fewer cores no second process for the final set is prepared, and with a larger copy none at all."""
 _PORT_TAKEN = "address already in use"
 """As torch's TCPStore says it."""
 
@@ -56,6 +61,7 @@ class Laboratory:
     isolation: Isolation
     _count: int = field(default=0, init=False)
     _running: list[subprocess.Popen[bytes]] = field(default_factory=list, init=False)
+    _waiting: list[prepared.WaitingProcess] = field(default_factory=list, init=False)
 
     def new_folder(self) -> Path:
         """Of the next process."""
@@ -71,6 +77,51 @@ class Laboratory:
             VariantError: it cannot be started.
         """
         request.write(folder)
+        if request.socket and prepared.script_of(self.command, self.isolation.folder) is not None:
+            more = {**more, prepared.VARIABLE: "1"}
+        return self._start(folder, more)
+
+    def prepare(self) -> None:
+        """Start processes that wait with their first imports done, as many as the final set is measured in: it, the
+        unchanged script, and a second one of it. Where that is not possible, there are none."""
+        script = prepared.script_of(self.command, self.isolation.folder)
+        if sys.platform != "linux" or script is None or self.isolation.copied_bytes > _LARGEST_COPY_BYTES:
+            return
+        with contextlib.suppress(OSError, VariantError):
+            cores = usable_cores() or 1.0
+            for _ in range(0 if cores < 2 else 2 if cores < _FEW_CORES else 3):
+                folder = self.new_folder()
+                prepared.WaitingProcess.is_to_wait_in(folder)
+                process = self._start(folder, {prepared.VARIABLE: "1"})
+                self._waiting.append(prepared.WaitingProcess(folder, process))
+
+    def start_waiting(self, make_request: Callable[[Path], TrialRequest]) -> prepared.WaitingProcess | None:
+        """Have a process that waits run the script; None where there is none, or none whose imports are done.
+
+        Args:
+            make_request: what it is to do, by its folder.
+        """
+        for one in self._waiting:
+            with one.asked() as waits:
+                if waits:
+                    self._waiting.remove(one)
+                    make_request(one.folder).write(one.folder)
+                    return one
+        return None
+
+    def end_waiting(self) -> None:
+        """End the processes that wait. Never raises."""
+        for one in self._waiting:
+            end(one.process)
+            remove_folder(one.folder)
+        self._waiting = []
+
+    @property
+    def waiting(self) -> list[prepared.WaitingProcess]:
+        """Processes that wait with their imports done, or will."""
+        return [one for one in self._waiting if one.process.poll() is None]
+
+    def _start(self, folder: Path, more: Mapping[str, str]) -> subprocess.Popen[bytes]:
         for name in ("tmp", "cache"):
             (folder / name).mkdir(exist_ok=True)
         with (folder / "log.txt").open("wb") as log:
@@ -149,7 +200,7 @@ class Variant:
         samples: float = 1.0,
     ) -> None:
         self.laboratory, self.remedies, self.samples = laboratory, tuple(remedies), samples
-        self._environment, self._seed_offset = dict(environment or {}), seed_offset
+        self.environment, self._seed_offset = dict(environment or {}), seed_offset
         self._process: subprocess.Popen[bytes] | None = None
         self._listener: socket.socket | None = None
         self._ranks: list[socket.socket] = []
@@ -188,15 +239,23 @@ class Variant:
         """
         self.end()
         self.starts += 1
-        self._folder = folder = self.laboratory.new_folder()
-        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        address = str(folder / "gate")
-        self._listener.bind(address)
-        self._listener.listen(1024)
-        self._listener.settimeout(_POLL_S)
         ends_s = time.monotonic() + budget_s
-        request = TrialRequest(self.remedies, address, seed_offset=self._seed_offset, budget_ends_s=ends_s)
-        self._process = self.laboratory.start(folder, request, self._environment)
+
+        def make_request(folder: Path) -> TrialRequest:
+            self._folder, address = folder, str(folder / "gate")
+            self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            self._listener.bind(address)
+            self._listener.listen(1024)
+            self._listener.settimeout(_POLL_S)
+            return TrialRequest(self.remedies, address, seed_offset=self._seed_offset, budget_ends_s=ends_s)
+
+        # Variables are read when libraries are imported or start.
+        waiting = None if self.environment else self.laboratory.start_waiting(make_request)
+        if waiting is not None:
+            self._process = waiting.process
+        else:
+            folder = self.laboratory.new_folder()
+            self._process = self.laboratory.start(folder, make_request(folder), self.environment)
         self._arrive_by = time.monotonic() + timeout_s, timeout_s
 
     def wait_at_most(self, seconds: float) -> None:

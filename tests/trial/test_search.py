@@ -117,6 +117,7 @@ class Process:
         self._machine, self._remedies, self.samples = machine, remedies, samples
         self.alive, self.starts, self.host = False, 0, self
         self.ready: list[Ready] = []
+        self.environment: dict[str, str] = {}
         self._arrives_s: float | None = None
         self._takes_s = 0.0
 

@@ -24,7 +24,8 @@ def fold(number: int, features: torch.Tensor, classes: torch.Tensor) -> float:
         nn.Linear(40, 128), nn.LayerNorm(128), nn.GELU(), nn.Linear(128, 128), nn.GELU(), nn.Linear(128, 6)
     )
     optimizer = torch.optim.Adagrad(model.parameters(), lr=0.02, foreach=False)
-    kept, inputs, targets = [], features[rest], classes[rest]
+    kept: list[object] = []
+    inputs, targets = features[rest], classes[rest]
     for _ in range(STEPS):
         chosen = torch.randint(len(inputs), (48,))
         losses = F.cross_entropy(model(inputs[chosen]), targets[chosen], reduction="none")

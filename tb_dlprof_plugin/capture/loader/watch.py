@@ -11,6 +11,7 @@ import contextlib
 import functools
 import os
 import shutil
+import statistics
 import tempfile
 import threading
 import time
@@ -30,6 +31,7 @@ from tb_dlprof_plugin.capture.facts.loader import IteratedLoader, dataloader_fac
 from tb_dlprof_plugin.capture.facts.machine import usable_cores
 from tb_dlprof_plugin.capture.loader.meter import BatchMeter, WorkerInit
 from tb_dlprof_plugin.capture.loader.ring import BatchTimes, Ring
+from tb_dlprof_plugin.capture.loader.shared_memory import shared_memory
 from tb_dlprof_plugin.capture.warn import probe
 from tb_dlprof_plugin.model.profile import IN_PROCESS, WORKER_UNKNOWN
 from tb_dlprof_plugin.model.run_facts import DataLoaderFacts, LoaderRecording, RunFacts, TransformTime
@@ -70,6 +72,7 @@ class _Received:
     asked_ns: int
     received_ns: int
     unpickle_ns: int
+    unpickle_cpu_ns: int
     pin_ns: int = -1
 
 
@@ -179,7 +182,12 @@ class LoaderWatch:
             recording.missing = NOT_MEASURED
         if facts.dataloader is None:
             facts.dataloader = last.facts
-        return _rows(chosen)
+        rows = _rows(chosen)
+        size, tensors = (int(statistics.median(rows.columns[name])) for name in ("bytes", "tensors"))
+        shared = probe(lambda: shared_memory(size, tensors))
+        if shared is not None:
+            recording.shared_write_ns, recording.shared_free_ns = shared
+        return rows
 
     def new_cycle(self) -> None:
         """Forget iterators that are gone."""
@@ -457,7 +465,7 @@ def _hook(iteration: _Iteration, iterator: Any) -> None:
     @functools.wraps(receive)
     def receive_bytes(*args: Any, **kwargs: Any) -> Any:
         content = receive(*args, **kwargs)
-        times.received = time.perf_counter_ns()
+        times.received, times.on_cpu = time.perf_counter_ns(), time.thread_time_ns()
         return content
 
     def get(*args: Any, **kwargs: Any) -> Any:
@@ -466,7 +474,7 @@ def _hook(iteration: _Iteration, iterator: Any) -> None:
         found = type(made).get(made, *args, **kwargs)  # type: ignore[union-attr]
         end = time.perf_counter_ns()
         if times.received and isinstance(found, tuple) and len(found) == 2 and isinstance(found[0], int):
-            row = _Received(asked, times.received, end - times.received)
+            row = _Received(asked, times.received, end - times.received, time.thread_time_ns() - times.on_cpu)
             iteration.received.setdefault(found[0], deque(maxlen=4)).append(row)
             if len(iteration.received) > 2 * MOST_BATCHES:
                 with contextlib.suppress(KeyError, StopIteration, RuntimeError):
@@ -544,6 +552,7 @@ def _joined(
         "ready": asked.ready,
         "handover_ns": handover,
         "unpickle_ns": -1 if came is None else came.unpickle_ns,
+        "unpickle_cpu_ns": -1 if came is None else came.unpickle_cpu_ns,
         "pin_ns": -1 if came is None else came.pin_ns,
         "gap_ns": asked.gap_ns,
         "gap_cpu_ns": asked.gap_cpu_ns,

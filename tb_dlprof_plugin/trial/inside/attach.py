@@ -57,6 +57,7 @@ class TrialProcess:
         self._folder, self._request = folder, request
         self._pid = os.getpid()
         self._remedies = AppliedRemedies(request.remedies)
+        self._variables = _variables()
         self._clock = StepClock(self._on_step)
         self._called: dict[int, nn.Module] = {}
         """By id, the models that the script calls."""
@@ -185,6 +186,7 @@ class TrialProcess:
             torch.__version__,
             first_step_s=self._first_step_s,
             repeats=mostly_repeats(self._called.values()),
+            sets_variables=_variables() != self._variables,
             cpu_count=len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1,
         )
         if torch.cuda.is_initialized():
@@ -196,6 +198,11 @@ class TrialProcess:
             ready.peak_bytes = probe(torch.cuda.max_memory_allocated)
             ready.measures_kernels = torch.backends.cudnn.benchmark or bool(probe(_compiled_frames))
         return ready
+
+
+def _variables() -> dict[str, str]:
+    """Those of torch, which parts of it read when they are imported."""
+    return {name: value for name, value in os.environ.items() if name.startswith(("TORCH", "PYTORCH"))}
 
 
 def _compiled_frames() -> int:

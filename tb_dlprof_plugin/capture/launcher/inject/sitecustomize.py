@@ -27,6 +27,8 @@ _FRAMEWORKS = {
 }
 """Modules that are waited for, and ours whose `attach` is then called."""
 _TRIAL_ATTACH = "tb_dlprof_plugin.trial.inside.attach"
+_PREPARES = os.environ.pop("TB_DLPROF_TRY_IMPORTS", "")
+_PREPARED = "tb_dlprof_plugin.trial.prepared"
 _DIE_WITH_PARENT = 1
 _KILLED = 9
 _OTHER_FILE_SYSTEM = 18
@@ -111,6 +113,17 @@ def _imported(module: str) -> Any:
             sys.path.remove(_ROOT)
 
 
+def _prepare() -> None:
+    """The first imports of a script that is tried, of which some processes are started before they are needed."""
+    try:
+        _imported(_PREPARED).prepare(_TRIAL)
+    except Exception as error:
+        if not os.path.exists(os.path.join(_TRIAL, "trial.json")):
+            # The script must not run unasked.
+            os.write(2, f"{error}\n".encode(errors="replace"))
+            os._exit(1)
+
+
 def _die_with_parent() -> None:
     """A script that is tried ends with the command, however that ends."""
     if sys.platform == "linux":
@@ -182,6 +195,8 @@ sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or ".") != _
 if _TRIAL:
     _die_with_parent()
     _rename_folders()
+    if _PREPARES:
+        _prepare()
 if _FOLDER or _TRIAL:
     for _framework in _FRAMEWORKS:
         if _framework in sys.modules:
