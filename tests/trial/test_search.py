@@ -96,6 +96,10 @@ class Machine:
         """What the first steps say. Raises VariantError."""
         own = [self.remedies[one] for one in names]
         failed = next((one.error for one in own if one.error), "")
+        if failed and "CUDA error" in failed:
+            ready = Ready(1, checks=SAME)
+            ready.failed = failed
+            return ready
         if failed or self.fails <= set(names):
             raise VariantError(failed or "RuntimeError: not together")
         ready = Ready(1, checks=next((one.checks for one in own if one.checks is not SAME), SAME))
@@ -504,3 +508,16 @@ def test_what_clearly_loses_a_race_is_soon_out(monkeypatch: pytest.MonkeyPatch) 
     blocks = sum(len(names) > 1 for names in machine.ran)
     assert 0 < blocks <= 9 * (2 * 2 + 1)
     assert best.remedies == ["a"]
+
+
+def test_a_cuda_error_ends_its_process_and_no_other_remedy_is_blamed(monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = "AcceleratorError: CUDA error: operation failed due to a previous error during capture"
+    machine = Machine([Planted("graphs", error=broken, usual_percent=9.0), Planted("good", 0.5)])
+    ended: list[int] = []
+    end = Process.end
+    monkeypatch.setattr(Process, "end", lambda process: (ended.append(process.starts), end(process))[1])
+    search, best = searched_by(machine, monkeypatch, 60.0)
+    assert row(search, "graphs").error == broken
+    assert best.remedies == ["good"]
+    # The running script was started again after the set, and after the remedy alone.
+    assert max(ended) == 3
