@@ -9,7 +9,7 @@ from tb_dlprof_plugin.model.trial_result import OTHER_TRAININGS, TriedRemedy
 from tb_dlprof_plugin.trial.experiment import Measured, quad_s
 from tb_dlprof_plugin.trial.inside.remedy import Remedy
 from tb_dlprof_plugin.trial.measuring import Measuring, fill
-from tb_dlprof_plugin.trial.statistics import WORTH, Gain
+from tb_dlprof_plugin.trial.statistics import WORTH, Gain, together
 from tb_dlprof_plugin.trial.switched import OfScript, Switched
 from tb_dlprof_plugin.trial.variant import VariantError
 
@@ -92,6 +92,7 @@ class Racing(Measuring):
                 self._tell(change, row)
         if racing and not self.bench.is_warm(base):
             self.bench.warm_up(base, self.start_timeout_s)
+        ran = []
         for (change, row, _), measured in zip(racing, self._race(base, racing, until_s), strict=True):
             if isinstance(measured, VariantError):
                 row.verdict, row.error = None, str(measured)
@@ -99,7 +100,10 @@ class Racing(Measuring):
             elif measured is None:
                 del gains[change]
             else:
-                gains[change] = self._gain(chosen, row, measured)
+                self._gain(chosen, row, measured)
+                ran.append((change, measured.log_ratios))
+        for (change, _), gain in zip(ran, together([ratios for _, ratios in ran]), strict=True):
+            gains[change] = gain
         return gains
 
     def _race(

@@ -25,6 +25,8 @@ from tb_dlprof_plugin.trial.statistics import LEAST_QUADS
 from tb_dlprof_plugin.trial.switched import OfScript
 from tb_dlprof_plugin.trial.variant import Variant, VariantError
 
+_FIRST = 0.5
+"""The same, while it is only to be seen whether the first set gains."""
 _ALONE = 1.5
 """Times a look, in which a gain can be certain."""
 _RACE = 0.6
@@ -278,7 +280,7 @@ class Search(Racing):
             self._chosen = self._together([], tuple(first))
             row = self.row_for(self._chosen) if self._chosen else None
             if row is not None and row.gain_percent is None:
-                row = self._measure_set(self._chosen)
+                row = self._measure_set(self._chosen, share=_FIRST)
             if row is not None and (row.gain_percent is None or row.gain_percent > 0):
                 return
             self._chosen, self._waits_for_cpu = [], True
