@@ -218,10 +218,11 @@ class Bench:
             for number in list(running):
                 began = self._clock()
                 try:
-                    if number not in failed and not quads[number].ratios:
-                        # Its first block after a switch is slower than the next ones.
-                        self._steps[others[number]] = self._steps.get(a, _LEAST_STEPS)
-                        self._turn(others[number], a)
+                    if not quads[number].ratios:
+                        # Its first block is slower than the next ones.
+                        self._steps[others[number]] = _LEAST_STEPS
+                        step_s, _ = self._turn(others[number], a)
+                        self._steps[others[number]] = _steps_for(step_s, self._block_s(others[number]))
                     hopeless = self._quad(a, others[number], quads[number], True)
                 except VariantError as error:
                     failed[number] = error

@@ -58,6 +58,12 @@ class Racing(Measuring):
     rows: list[TriedRemedy] = field(default_factory=list)
     sets: list[TriedRemedy] = field(default_factory=list)
     forecasts: Mapping[str, float] = field(default_factory=dict)
+    _pace_ms: float | None = None
+    """Of the first set that gained."""
+
+    def quad_s(self, chosen: Sequence[Remedy]) -> float:
+        """Seconds of four blocks of sets that are about as fast as this one."""
+        return quad_s((self._pace_ms if chosen and self._pace_ms else self.baseline_step_ms) / 1e3)
 
     def is_disturbed(self) -> bool:
         """Whether a start slows the steps of the running script, so that times of the unchanged one are no result."""
@@ -69,7 +75,7 @@ class Racing(Measuring):
         base = self.variant(chosen) if chosen else self.baseline
         gains: dict[Change, Gain | None] = {}
         racing: list[tuple[Change, TriedRemedy, Switched]] = []
-        each_s = _LEAST_ROUNDS * quad_s(self.baseline_step_ms / 1e3)
+        each_s = _LEAST_ROUNDS * self.quad_s(chosen)
         for change in changes:
             if gains and self.clock() + (len(racing) + 1) * each_s > until_s:
                 break

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 
 from tb_dlprof_plugin.metrics.loader.forecast import LoaderForecast
 from tb_dlprof_plugin.model.trial_result import BUDGET_USED, INSIDE, OTHER_TRAININGS, BestSet, TriedRemedy
+from tb_dlprof_plugin.trial.experiment import LOOK
 from tb_dlprof_plugin.trial.inside.remedy import Changes, Remedy, environment_of, one_of_each_group
 from tb_dlprof_plugin.trial.loading import workers_needed
 from tb_dlprof_plugin.trial.measuring import name_of
@@ -282,6 +283,7 @@ class Search(Racing):
             if row is not None and row.gain_percent is None:
                 row = self._measure_set(self._chosen, share=_FIRST)
             if row is not None and (row.gain_percent is None or row.gain_percent > 0):
+                self._pace_ms = row.after_ms
                 return
             self._chosen, self._waits_for_cpu = [], True
 
@@ -350,7 +352,7 @@ class Search(Racing):
         larger = change.of(self._chosen)
         if not larger or not self._has_time():
             return False
-        if not change.is_better(self.raced(self._chosen, [change], self.look_s).get(change)):
+        if not change.is_better(self.raced(self._chosen, [change], LOOK * self.quad_s(self._chosen)).get(change)):
             return False
         for one in change.out:
             self.note(one, stopped=_WITHOUT_IT)
@@ -359,7 +361,7 @@ class Search(Racing):
 
     def _has_time(self) -> bool:
         """Whether another set can be compared before the confirmation."""
-        return self.left_s - self.kept_s > 1.3 * self.look_s
+        return self.left_s - self.kept_s > 1.3 * LOOK * self.quad_s(self._chosen)
 
     # --- fresh processes
 

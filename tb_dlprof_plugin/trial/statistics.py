@@ -71,8 +71,8 @@ def gain(log_ratios: Sequence[float]) -> Gain:
 
 
 def together(several: Sequence[Sequence[float]]) -> list[Gain]:
-    """The gain of each of several variants from its quads, which may be two: their noise is taken to be that of all quads.
-    For a choice, not for a claim: nothing is certain. A few quads that lie far off count as others do."""
+    """The gain of each of several variants from its quads, which may be two: their noise is that of all quads. For a
+    choice, not for a claim: nothing is certain. A few quads that lie far off count as others do."""
     apart = [
         abs(one - other) for ratios in several for place, one in enumerate(ratios) for other in ratios[place + 1 :]
     ]
