@@ -51,6 +51,27 @@ BY_HAND: dict[str, tuple[tuple[str, ...], ...]] = {
         ("fused_optimizer", "compile"),
         ("compile_reduce_overhead", "fused_optimizer"),
     ),
+    "gpu_translation": (
+        ("tf32", "fused_optimizer"),
+        (_HALF, "fused_optimizer"),
+        ("fused_optimizer",),
+        ("tf32", "fused_optimizer", "compile"),
+        (_HALF, "fused_optimizer", "compile"),
+    ),
+    "gpu_denoiser": (
+        ("nondeterministic", "cudnn_benchmark"),
+        ("tf32", "channels_last", "nondeterministic", "cudnn_benchmark"),
+        (_HALF, "channels_last", "nondeterministic", "cudnn_benchmark"),
+        (_HALF, "tf32", "channels_last", "nondeterministic", "cudnn_benchmark", "fused_optimizer"),
+        (_HALF, "tf32", "channels_last", "nondeterministic", "cudnn_benchmark", "fused_optimizer", "compile"),
+    ),
+    "gpu_two_towers": (
+        ("slow_switches_off", "fused_optimizer"),
+        ("slow_switches_off", "fused_optimizer", "tf32"),
+        ("slow_switches_off", "fused_optimizer", _HALF),
+        ("slow_switches_off", "fused_optimizer", "zero_grad_to_none", _HALF, "tf32"),
+        ("slow_switches_off", "fused_optimizer", "zero_grad_to_none", _HALF, "tf32", "compile"),
+    ),
     "gpu_good": (("fused_attention",), ("frozen_garbage",), ("tf32", "zero_grad_to_none")),
     "cpu_deep_narrow": (("fused_optimizer",), ("fused_optimizer", "zero_grad_to_none"), ("foreach_optimizer",)),
     "cpu_waiting_loader": (("loader_workers_1",), ("loader_workers_2",), ("loader_workers_2", "fused_optimizer")),
@@ -105,7 +126,16 @@ BY_HAND: dict[str, tuple[tuple[str, ...], ...]] = {
     ),
     "cpu_good_half": (("frozen_garbage",), ("host_memory_kept",), ("foreach_optimizer",), ("compile",)),
 }
-HELD_OUT = ("cpu_forecaster", "cpu_diffusion", "cpu_tabular", "cpu_folds", "cpu_good_half")
+HELD_OUT = (
+    "cpu_forecaster",
+    "cpu_diffusion",
+    "cpu_tabular",
+    "cpu_folds",
+    "cpu_good_half",
+    "gpu_translation",
+    "gpu_denoiser",
+    "gpu_two_towers",
+)
 """Those that were not opened yet."""
 
 
