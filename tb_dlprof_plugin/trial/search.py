@@ -81,6 +81,8 @@ class Search(Racing):
     """Names of a set that trains something else from a fresh process's first step on, unless each was cleared."""
     _unchanged: Variant | None = None
     """The unchanged script in a fresh process, with another seed."""
+    _due_s: float = 0.0
+    """Of `clock`, when it should have started."""
 
     def run(self, candidates: Sequence[Remedy], expected: Mapping[str, float], first: Sequence[str] = ()) -> BestSet:
         """Find the best set, then measure remedies alone while the budget lasts; what is best.
@@ -314,7 +316,8 @@ class Search(Racing):
             better.sort(key=lambda one: gains[one].percent)  # type: ignore[union-attr]
             if better and not self._takes(better) and len(better) > 1:
                 self._takes(better[-1:])
-            self._wait_for_unchanged()
+            if self.clock() >= self._due_s:
+                self._wait_for_unchanged()
 
     def _set(self, change: Change) -> frozenset[str]:
         return names_of(change.of(self._chosen))
@@ -401,7 +404,7 @@ class Search(Racing):
         if likely:
             self._early, self._early_set = one, list(likely)
         else:
-            self._unchanged = one
+            self._unchanged, self._due_s = one, self.clock() + self.fresh_s()
 
     def _wait_for_unchanged(self) -> None:
         """Until it has started: what a start takes, and with that the time for the confirmation, are known then."""
