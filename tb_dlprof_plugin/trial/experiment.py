@@ -79,9 +79,9 @@ class _Quads:
         self.b_s.append(b_s)
         self.ratios.append(math.log(b_s / a_s))
 
-    def measured(self, stopped: str) -> Measured:
+    def measured(self, stopped: str, among: int = 1) -> Measured:
         before_ms, after_ms = 1e3 * _mean(self.a_s), 1e3 * _mean(self.b_s)
-        return Measured(gain(self.ratios), before_ms, after_ms, self.peak_bytes, self.ratios, stopped)
+        return Measured(gain(self.ratios, among), before_ms, after_ms, self.peak_bytes, self.ratios, stopped)
 
 
 @dataclass
@@ -240,7 +240,10 @@ class Bench:
                 if 2 * now - began > until:
                     running = []
                     break
-        return [failed.get(number) or (one.measured("") if one.ratios else None) for number, one in enumerate(quads)]
+        return [
+            failed.get(number) or (one.measured("", len(others)) if one.ratios else None)
+            for number, one in enumerate(quads)
+        ]
 
     def _quad(self, a: TakesTurns, b: TakesTurns, quads: _Quads, gives_up: bool) -> bool:
         """Add a quad; whether the first one shows that ``b`` is hopelessly slow. Raises VariantError."""

@@ -54,18 +54,19 @@ class Gain:
         return (self.high - self.low) / 2
 
 
-def gain(log_ratios: Sequence[float]) -> Gain:
-    """The gain from log(time of the variant / time of the baseline) of each quad."""
+def gain(log_ratios: Sequence[float], among: int = 1) -> Gain:
+    """The gain from log(time of the variant / time of the baseline) of each quad; among so many variants, intervals
+    hold together, and none is called by chance (Bonferroni)."""
     count = len(log_ratios)
     if not count:
         return Gain(math.nan, -math.inf, math.inf, False, 0)
     mean = math.fsum(log_ratios) / count
     if count < 2:
         return Gain(_saved(mean), -math.inf, math.inf, False, count)
-    half, strict = _half_width(log_ratios, mean, _LEVEL), _half_width(log_ratios, mean, _LEVEL / len(LOOKS))
+    half, strict = (_half_width(log_ratios, mean, _LEVEL / among / looks) for looks in (1, len(LOOKS)))
     certain = count >= LEAST_QUADS and mean + strict < 0
     lost = count >= LEAST_QUADS and mean - strict > 0
-    if not certain and _tail(sum(one >= 0 for one in log_ratios), count) <= _SIGN_LEVEL:
+    if not certain and _tail(sum(one >= 0 for one in log_ratios), count) <= _SIGN_LEVEL / among:
         return _by_signs(sorted(log_ratios))
     return Gain(_saved(mean), _saved(mean + half), _saved(mean - half), certain, count, lost)
 

@@ -558,3 +558,12 @@ def test_on_a_busy_machine_a_minute_finds_nearly_all_of_what_can_be_gained(monke
     assert statistics.mean(shares) > 0.85
     # From the script's first step on, and 5 s before it.
     assert max(ends_s) < START_S + 60 + measuring.GRACE_S
+
+
+def test_on_a_busy_machine_nothing_is_called_where_nothing_gains(monkeypatch: pytest.MonkeyPatch) -> None:
+    called = 0
+    for seed in range(50):
+        remedies = [Planted(f"r{number}", usual_percent=1.0 - number % 3) for number in range(10)]
+        _, best = searched_by(BusyMachine(remedies, random.Random(seed)), monkeypatch, 60.0)
+        called += bool(best.remedies)
+    assert called == 0
