@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from tb_dlprof_plugin.trial.protocol import Block
-from tb_dlprof_plugin.trial.statistics import LEAST_QUADS, LOOKS, Gain, gain, is_lost
+from tb_dlprof_plugin.trial.statistics import LEAST_QUADS, LOOKS, WORTH, Gain, gain, is_lost
 from tb_dlprof_plugin.trial.switched import Switched
 from tb_dlprof_plugin.trial.variant import Variant, VariantError
 
@@ -25,8 +25,8 @@ _HOPELESS = 3.0
 """Times the other's step: a variant that is so slow is measured once."""
 LOOK = 6
 """Quads that show which of two sets is better."""
-_SLOWER_TWICE, _MOST_OF_RACE = 2, 9
-"""Quads after which a variant is out of a race where it was slower in each of them, and quads of each one at most."""
+_SLOWER_TWICE, _FASTER_THRICE = 2, 3
+"""Quads after which a variant has run its race where it was slower, or faster, in each of them."""
 _WARM_BLOCKS = 6
 """At most, until the step is steady."""
 _STEADY = 0.08
@@ -79,9 +79,9 @@ class _Quads:
         self.b_s.append(b_s)
         self.ratios.append(math.log(b_s / a_s))
 
-    def measured(self, stopped: str) -> Measured:
+    def measured(self, stopped: str, among: int = 1) -> Measured:
         before_ms, after_ms = 1e3 * _mean(self.a_s), 1e3 * _mean(self.b_s)
-        return Measured(gain(self.ratios), before_ms, after_ms, self.peak_bytes, self.ratios, stopped)
+        return Measured(gain(self.ratios, among), before_ms, after_ms, self.peak_bytes, self.ratios, stopped)
 
 
 @dataclass
@@ -200,7 +200,7 @@ class Bench:
         self, a: TakesTurns, others: Sequence[TakesTurns], seconds: float, told: Callable[[int, Gain], None]
     ) -> list[Measured | VariantError | None]:
         """Which of these are better than ``a``, all in one process: a quad of each, round after round, for at most so
-        many seconds. What was slower in each of its first quads is out, and what is known well.
+        many seconds. What was slower, or faster, in each of its first quads has run, and what is known well.
 
         Args:
             a, others: what takes turns.
@@ -218,10 +218,11 @@ class Bench:
             for number in list(running):
                 began = self._clock()
                 try:
-                    if number not in failed and not quads[number].ratios:
-                        # Its first block after a switch is slower than the next ones.
-                        self._steps[others[number]] = self._steps.get(a, _LEAST_STEPS)
-                        self._turn(others[number], a)
+                    if not quads[number].ratios:
+                        # Its first block is slower than the next ones.
+                        self._steps[others[number]] = _LEAST_STEPS
+                        step_s, _ = self._turn(others[number], a)
+                        self._steps[others[number]] = _steps_for(step_s, self._block_s(others[number]))
                     hopeless = self._quad(a, others[number], quads[number], True)
                 except VariantError as error:
                     failed[number] = error
@@ -231,14 +232,18 @@ class Bench:
                 found = gain(ratios)
                 told(number, found)
                 slower = len(ratios) >= _SLOWER_TWICE and min(ratios) > 0
+                faster = len(ratios) >= _FASTER_THRICE and _percent(max(ratios)) > WORTH
                 known = len(ratios) >= LEAST_QUADS and found.half_width <= self._precision
-                if hopeless or slower or known or len(ratios) >= _MOST_OF_RACE:
+                if hopeless or slower or faster or known or len(ratios) >= LOOKS[-1]:
                     running.remove(number)
                 now = self._clock()
                 if 2 * now - began > until:
                     running = []
                     break
-        return [failed.get(number) or (one.measured("") if one.ratios else None) for number, one in enumerate(quads)]
+        return [
+            failed.get(number) or (one.measured("", len(others)) if one.ratios else None)
+            for number, one in enumerate(quads)
+        ]
 
     def _quad(self, a: TakesTurns, b: TakesTurns, quads: _Quads, gives_up: bool) -> bool:
         """Add a quad; whether the first one shows that ``b`` is hopelessly slow. Raises VariantError."""
@@ -332,6 +337,11 @@ def quad_s(step_s: float) -> float:
 
 def _steps_for(step_s: float, block_s: float) -> int:
     return max(_LEAST_STEPS, min(_MOST_STEPS, math.ceil(block_s / max(step_s, 1e-6))))
+
+
+def _percent(log_ratio: float) -> float:
+    """That it is faster."""
+    return 100 * (1 - math.exp(log_ratio))
 
 
 def _mean(values: list[float]) -> float:

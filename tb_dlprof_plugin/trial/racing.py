@@ -9,7 +9,7 @@ from tb_dlprof_plugin.model.trial_result import OTHER_TRAININGS, TriedRemedy
 from tb_dlprof_plugin.trial.experiment import Measured, quad_s
 from tb_dlprof_plugin.trial.inside.remedy import Remedy
 from tb_dlprof_plugin.trial.measuring import Measuring, fill
-from tb_dlprof_plugin.trial.statistics import WORTH, Gain
+from tb_dlprof_plugin.trial.statistics import WORTH, Gain, together
 from tb_dlprof_plugin.trial.switched import OfScript, Switched
 from tb_dlprof_plugin.trial.variant import VariantError
 
@@ -37,7 +37,7 @@ class Change:
         return [*(one for one in chosen if one not in self.out and one.group not in groups), *self.added]
 
     def is_better(self, found: Gain | None) -> bool:
-        """Whether what it gains speaks for it: where it cannot be seen what is needed, more stays in a set."""
+        """Whether it makes the set better by what it gains: where it cannot be seen what is needed, more stays in."""
         if found is None:
             return False
         if self.added:
@@ -58,6 +58,12 @@ class Racing(Measuring):
     rows: list[TriedRemedy] = field(default_factory=list)
     sets: list[TriedRemedy] = field(default_factory=list)
     forecasts: Mapping[str, float] = field(default_factory=dict)
+    _pace_ms: float | None = None
+    """Of the first set that gained."""
+
+    def quad_s(self, chosen: Sequence[Remedy]) -> float:
+        """Seconds of four blocks of sets that are about as fast as this one."""
+        return quad_s((self._pace_ms if chosen and self._pace_ms else self.baseline_step_ms) / 1e3)
 
     def is_disturbed(self) -> bool:
         """Whether a start slows the steps of the running script, so that times of the unchanged one are no result."""
@@ -69,7 +75,7 @@ class Racing(Measuring):
         base = self.variant(chosen) if chosen else self.baseline
         gains: dict[Change, Gain | None] = {}
         racing: list[tuple[Change, TriedRemedy, Switched]] = []
-        each_s = _LEAST_ROUNDS * quad_s(self.baseline_step_ms / 1e3)
+        each_s = _LEAST_ROUNDS * self.quad_s(chosen)
         for change in changes:
             if gains and self.clock() + (len(racing) + 1) * each_s > until_s:
                 break
@@ -92,6 +98,7 @@ class Racing(Measuring):
                 self._tell(change, row)
         if racing and not self.bench.is_warm(base):
             self.bench.warm_up(base, self.start_timeout_s)
+        ran = []
         for (change, row, _), measured in zip(racing, self._race(base, racing, until_s), strict=True):
             if isinstance(measured, VariantError):
                 row.verdict, row.error = None, str(measured)
@@ -99,7 +106,10 @@ class Racing(Measuring):
             elif measured is None:
                 del gains[change]
             else:
-                gains[change] = self._gain(chosen, row, measured)
+                self._gain(chosen, row, measured)
+                ran.append((change, measured.log_ratios))
+        for (change, _), gain in zip(ran, together([ratios for _, ratios in ran]), strict=True):
+            gains[change] = gain
         return gains
 
     def _race(

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 
 from tb_dlprof_plugin.metrics.loader.forecast import LoaderForecast
 from tb_dlprof_plugin.model.trial_result import BUDGET_USED, INSIDE, OTHER_TRAININGS, BestSet, TriedRemedy
+from tb_dlprof_plugin.trial.experiment import LOOK
 from tb_dlprof_plugin.trial.inside.remedy import Changes, Remedy, environment_of, one_of_each_group
 from tb_dlprof_plugin.trial.loading import workers_needed
 from tb_dlprof_plugin.trial.measuring import name_of
@@ -25,6 +26,8 @@ from tb_dlprof_plugin.trial.statistics import LEAST_QUADS
 from tb_dlprof_plugin.trial.switched import OfScript
 from tb_dlprof_plugin.trial.variant import Variant, VariantError
 
+_FIRST = 0.5
+"""The same, while it is only to be seen whether the first set gains."""
 _ALONE = 1.5
 """Times a look, in which a gain can be certain."""
 _RACE = 0.6
@@ -78,6 +81,8 @@ class Search(Racing):
     """Names of a set that trains something else from a fresh process's first step on, unless each was cleared."""
     _unchanged: Variant | None = None
     """The unchanged script in a fresh process, with another seed."""
+    _due_s: float = 0.0
+    """Of `clock`, when it should have started."""
 
     def run(self, candidates: Sequence[Remedy], expected: Mapping[str, float], first: Sequence[str] = ()) -> BestSet:
         """Find the best set, then measure remedies alone while the budget lasts; what is best.
@@ -278,8 +283,9 @@ class Search(Racing):
             self._chosen = self._together([], tuple(first))
             row = self.row_for(self._chosen) if self._chosen else None
             if row is not None and row.gain_percent is None:
-                row = self._measure_set(self._chosen)
+                row = self._measure_set(self._chosen, share=_FIRST)
             if row is not None and (row.gain_percent is None or row.gain_percent > 0):
+                self._pace_ms = row.after_ms
                 return
             self._chosen, self._waits_for_cpu = [], True
 
@@ -310,7 +316,8 @@ class Search(Racing):
             better.sort(key=lambda one: gains[one].percent)  # type: ignore[union-attr]
             if better and not self._takes(better) and len(better) > 1:
                 self._takes(better[-1:])
-            self._wait_for_unchanged()
+            if self.clock() >= self._due_s:
+                self._wait_for_unchanged()
 
     def _set(self, change: Change) -> frozenset[str]:
         return names_of(change.of(self._chosen))
@@ -348,7 +355,7 @@ class Search(Racing):
         larger = change.of(self._chosen)
         if not larger or not self._has_time():
             return False
-        if not change.is_better(self.raced(self._chosen, [change], self.look_s).get(change)):
+        if not change.is_better(self.raced(self._chosen, [change], LOOK * self.quad_s(self._chosen)).get(change)):
             return False
         for one in change.out:
             self.note(one, stopped=_WITHOUT_IT)
@@ -357,7 +364,7 @@ class Search(Racing):
 
     def _has_time(self) -> bool:
         """Whether another set can be compared before the confirmation."""
-        return self.left_s - self.kept_s > 1.3 * self.look_s
+        return self.left_s - self.kept_s > 1.3 * LOOK * self.quad_s(self._chosen)
 
     # --- fresh processes
 
@@ -397,7 +404,7 @@ class Search(Racing):
         if likely:
             self._early, self._early_set = one, list(likely)
         else:
-            self._unchanged = one
+            self._unchanged, self._due_s = one, self.clock() + self.fresh_s()
 
     def _wait_for_unchanged(self) -> None:
         """Until it has started: what a start takes, and with that the time for the confirmation, are known then."""

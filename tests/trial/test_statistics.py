@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from tb_dlprof_plugin.trial.statistics import LEAST_QUADS, LOOKS, gain, is_lost, student
+from tb_dlprof_plugin.trial.statistics import LEAST_QUADS, LOOKS, gain, is_lost, student, together
 
 
 @pytest.mark.parametrize(
@@ -81,3 +81,17 @@ def test_a_gain_among_quads_that_lie_far_off_is_certain_by_its_signs() -> None:
     assert found.percent == pytest.approx(40, abs=1)
     assert 0 < found.low < found.percent < found.high
     assert not gain([*ratios[:-2], 0.1, 0.05]).certain
+
+
+def test_two_quads_of_each_of_several_have_the_noise_of_all() -> None:
+    drawn, holds, widths = random.Random(5), 0, []
+    for _ in range(200):
+        several = [[math.log(0.9) + drawn.gauss(0.0, 0.05) for _ in range(2)] for _ in range(8)]
+        found = together(several)
+        holds += sum(one.low <= 10 <= one.high for one in found)
+        widths.append(found[0].half_width)
+        assert not any(one.certain for one in found)
+    assert 0.85 * 1600 < holds < 0.99 * 1600
+    # Of two quads alone, Student's t makes it about 40 points.
+    assert sorted(widths)[100] == pytest.approx(100 * 0.9 * 1.96 * 0.05 / math.sqrt(2), rel=0.1)
+    assert together([]) == []

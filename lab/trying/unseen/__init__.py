@@ -1,7 +1,7 @@
 """Scripts that were written after the rules of the search of `tb-dlprof try`.
 
-Each has the sets that an expert would measure by hand, of which the best counts. `HELD_OUT` is opened last: what is
-measured on others was known to whoever changed the rules since.
+Each has the sets that an expert would measure by hand, of which the best counts. `HELD_OUT` is opened last: rules
+may have changed after others were measured.
 """
 
 from __future__ import annotations
@@ -50,6 +50,40 @@ BY_HAND: dict[str, tuple[tuple[str, ...], ...]] = {
         ("fused_optimizer",),
         ("fused_optimizer", "compile"),
         ("compile_reduce_overhead", "fused_optimizer"),
+    ),
+    "gpu_translation": (
+        ("tf32", "fused_optimizer"),
+        (_HALF, "fused_optimizer"),
+        ("fused_optimizer",),
+        ("tf32", "fused_optimizer", "compile"),
+        (_HALF, "fused_optimizer", "compile"),
+    ),
+    "gpu_denoiser": (
+        ("nondeterministic", "cudnn_benchmark"),
+        ("tf32", "channels_last", "nondeterministic", "cudnn_benchmark"),
+        (_HALF, "channels_last", "nondeterministic", "cudnn_benchmark"),
+        (_HALF, "tf32", "channels_last", "nondeterministic", "cudnn_benchmark", "fused_optimizer"),
+        (_HALF, "tf32", "channels_last", "nondeterministic", "cudnn_benchmark", "fused_optimizer", "compile"),
+    ),
+    "gpu_two_towers": (
+        ("slow_switches_off", "fused_optimizer"),
+        ("slow_switches_off", "fused_optimizer", "tf32"),
+        ("slow_switches_off", "fused_optimizer", _HALF),
+        ("slow_switches_off", "fused_optimizer", "zero_grad_to_none", _HALF, "tf32"),
+        ("slow_switches_off", "fused_optimizer", "zero_grad_to_none", _HALF, "tf32", "compile"),
+    ),
+    "gpu_llama_checkpointed": (
+        ("no_checkpointing", "fused_optimizer"),
+        ("tf32", "no_checkpointing", "fused_optimizer"),
+        (_HALF, "no_checkpointing", "fused_optimizer"),
+        ("tf32", _HALF, "no_checkpointing", "fused_optimizer", "compile"),
+        ("tf32", _HALF, "no_checkpointing", "fused_optimizer", "compile_blocks"),
+    ),
+    "gpu_pictures_packed": (
+        ("loader_workers_4",),
+        ("loader_workers_8",),
+        ("loader_workers_8", "tf32", "channels_last"),
+        ("loader_workers_8", _HALF, "channels_last", "fused_optimizer"),
     ),
     "gpu_good": (("fused_attention",), ("frozen_garbage",), ("tf32", "zero_grad_to_none")),
     "cpu_deep_narrow": (("fused_optimizer",), ("fused_optimizer", "zero_grad_to_none"), ("foreach_optimizer",)),
@@ -105,7 +139,18 @@ BY_HAND: dict[str, tuple[tuple[str, ...], ...]] = {
     ),
     "cpu_good_half": (("frozen_garbage",), ("host_memory_kept",), ("foreach_optimizer",), ("compile",)),
 }
-HELD_OUT = ("cpu_forecaster", "cpu_diffusion", "cpu_tabular", "cpu_folds", "cpu_good_half")
+HELD_OUT = (
+    "cpu_forecaster",
+    "cpu_diffusion",
+    "cpu_tabular",
+    "cpu_folds",
+    "cpu_good_half",
+    "gpu_translation",
+    "gpu_denoiser",
+    "gpu_two_towers",
+    "gpu_llama_checkpointed",
+    "gpu_pictures_packed",
+)
 """Those that were not opened yet."""
 
 

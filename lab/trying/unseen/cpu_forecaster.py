@@ -1,4 +1,5 @@
-"""An LSTM that forecasts a load curve: Python cuts windows, parameters are updated one by one, gradients zeroed."""
+"""An LSTM that forecasts a load curve: windows are cut in Python in the main process, two groups of parameters are
+updated one by one, and gradients are zeroed in place."""
 
 import math
 

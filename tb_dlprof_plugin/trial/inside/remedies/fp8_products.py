@@ -34,6 +34,7 @@ class Fp8Products(Remedy):
         "layers are rounded to 4 bits of mantissa (FP8), with one scale for each matrix; gradients are in BF16."
     )
     in_running_process = True
+    of_kernels = True
 
     def __init__(self, device_type: str = "cuda", least: int = _LEAST_FEATURES, least_rows: int = _LEAST_ROWS) -> None:
         self._device_type, self._least, self._least_rows = device_type, least, least_rows
