@@ -231,7 +231,8 @@ class Bench:
                 ratios = quads[number].ratios
                 found = gain(ratios)
                 told(number, found)
-                slower = len(ratios) >= _SLOWER_TWICE and min(ratios) > 0
+                lost = len(ratios) >= LEAST_QUADS and found.high < 0
+                slower = lost or (len(ratios) >= _SLOWER_TWICE and min(ratios) > 0)
                 faster = len(ratios) >= _FASTER_THRICE and _percent(max(ratios)) > WORTH
                 known = len(ratios) >= LEAST_QUADS and found.half_width <= self._precision
                 if hopeless or slower or faster or known or len(ratios) >= LOOKS[-1]:

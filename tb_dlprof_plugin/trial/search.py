@@ -27,7 +27,7 @@ from tb_dlprof_plugin.trial.switched import OfScript
 from tb_dlprof_plugin.trial.variant import Variant, VariantError
 
 _FIRST = 0.5
-"""The same, while it is only to be seen whether the first set gains."""
+"""Share of a gain that half of its interval may be, while it is only to be seen whether the first set gains."""
 _ALONE = 1.5
 """Times a look, in which a gain can be certain."""
 _RACE = 0.6
