@@ -1,12 +1,13 @@
 """Fails on purpose for want of GPU memory, and tries what `tb-dlprof oom` advises.
 
-    python -m lab.memory_plan.out_of_memory --out DIRECTORY [--deadline 290] [--models gpt2 ...]
+    python -m lab.memory_plan.out_of_memory --out DIRECTORY [--deadline 290] [--models gpt2 ...] [--largest]
 
 Each of `MODELS` is recorded once, with memory. Then, in processes of their own: larger batches fail under a limit of
 `set_per_process_memory_fraction`, and the hook's file is compared with the script's own list of parameters, gradients,
 states and buffers; each advised change runs under the same limit, and the next smaller one, which should fail. Then a
 failure that is caught, another process that has the GPU, fragments, and the step with and without the observer in
-turns. DIRECTORY/measured.json has a row for each; a table is printed last.
+turns. DIRECTORY/measured.json has a row for each; a table is printed last. With --largest the largest batch that runs
+under each limit is searched instead of all that comes after the failure.
 
 Processes are forked from one that has imported torch and has no context on the GPU.
 """
@@ -33,17 +34,19 @@ import torch
 from torch import nn
 
 import tb_dlprof_plugin
+from tb_dlprof_plugin.model.plan_request import PlanRequest
 from tb_dlprof_plugin.pages.out_of_memory import oom_page, view_for
+from tb_dlprof_plugin.planning.memory.capacity import Capacity
 from tb_dlprof_plugin.planning.memory.plan import planner
 from tb_dlprof_plugin.planning.memory.smallest_change import room_of
 from tb_dlprof_plugin.readers.memory_snapshot.oom_file import files_in, read_oom
 
-from .library_models import LATER_MODELS, LibraryModel, _causal, _pictures, _timm, _torchvision
+from .library_models import LATER_MODELS, LibraryModel, _pictures, _timm, _torchvision
 from .record_library_models import Training
 
 _AT_ONCE = 6
 _STEPS = 3
-_BATCHES, _LIMITS = (2, 4), (0.8, 0.6)
+_BATCHES, _LIMITS = (2, 4, 3, 6), (0.8, 0.6, 0.7, 0.5)
 """Failing batches as multiples of the recorded one, and of what they would take the share that is left."""
 _TURNS = 3
 _STARTS = threading.Lock()
@@ -56,11 +59,17 @@ def _gpt2() -> nn.Module:
     return GPT2LMHeadModel(GPT2Config(n_layer=8, use_cache=False))  # type: ignore[no-any-return]
 
 
+def _words_alone(n: int, tokens: int) -> tuple[torch.Tensor, ...]:
+    """A batch of a GPT-2, whose second argument is no mask."""
+    words = torch.randint(10, 50000, (n, tokens))
+    return words, words
+
+
 _KNOWN = ("llama", "convnext_tiny", "r3d_18", "distilbert")
 HELD_OUT = (
     LibraryModel("wide_resnet50_2", 16, 224, "momentum", r"layer\d\.\d", _torchvision("wide_resnet50_2"), _pictures),
     LibraryModel("vit_b_16", 16, 224, "adamw", r"encoder\.layers\.\w+", _torchvision("vit_b_16"), _pictures),
-    LibraryModel("gpt2", 4, 256, "adamw", r"transformer\.h\.\d+", _gpt2, _causal(50000), words=True),
+    LibraryModel("gpt2", 4, 256, "adamw", r"transformer\.h\.\d+", _gpt2, _words_alone, words=True),
     LibraryModel("resmlp_12", 16, 224, "adam", r"blocks\.\d+", _timm("resmlp_12_224"), _pictures),
 )
 """Opened when the rules stood."""
@@ -242,9 +251,6 @@ def explain(name: str, out: str, file: str) -> dict[str, Any]:
         changes.append({"kind": row.kind, "plan": plan, "smaller": smaller, "limit": row.limit_bytes})
     likely = None
     if view is not None and (room := room_of(found)) is not None:
-        from tb_dlprof_plugin.model.plan_request import PlanRequest
-        from tb_dlprof_plugin.planning.memory.capacity import Capacity
-
         likely = planner(view).largest_batch(PlanRequest(batch_size=found.batch_size), Capacity("", room, room, ""))
     return {
         "kind": page.kind,
@@ -278,6 +284,17 @@ def run(name: str, plan: dict[str, Any], limit: int) -> dict[str, Any]:
     except torch.cuda.OutOfMemoryError:
         return {"runs": False}
     return {"runs": True, "reserved": torch.cuda.max_memory_reserved()}
+
+
+def planned(name: str, out: str, batches: list[int]) -> dict[str, Any]:
+    """The smallest limit of batches by the planner: lower end, value and upper end (bytes)."""
+    view, _ = view_for(Path(out) / name)
+    assert view is not None
+    found = {}
+    for batch in batches:
+        limit = planner(view).plan(PlanRequest(batch_size=batch)).smallest_limit
+        found[batch] = [limit.low, limit.value, limit.high]
+    return {"limits": found}
 
 
 def caught(out: str) -> dict[str, Any]:
@@ -390,8 +407,8 @@ def timed(observed: bool, out: str) -> dict[str, Any]:
 class Lab:
     """All measurements, until a time."""
 
-    def __init__(self, out: Path, names: list[str], until_s: float) -> None:
-        self.out, self.names, self.until_s = out, names, until_s
+    def __init__(self, out: Path, names: list[str], until_s: float, largest: bool) -> None:
+        self.out, self.names, self.until_s, self.largest = out, names, until_s, largest
         self.pool = ThreadPoolExecutor(_AT_ONCE)
         self.rows: dict[str, Any] = {"failures": [], "other": {}, "left_out": 0}
 
@@ -408,16 +425,19 @@ class Lab:
         self.rows["recorded"] = recorded
         self.save()
         cases = []
-        for name, found in recorded.items():
-            if "peak" not in found:
-                continue
-            model = next(one for one in MODELS if one.name == name)
-            for factor, share in zip(_BATCHES, _LIMITS, strict=True):
+        # All models in turns: where time ends, each has had some.
+        for factor, share in zip(_BATCHES, _LIMITS, strict=True):
+            for name, found in recorded.items():
+                if "peak" not in found:
+                    continue
+                model = next(one for one in MODELS if one.name == name)
                 batch = factor * model.batch_size
                 limit = int(share * (found["held"] + factor * (found["peak"] - found["held"])))
                 cases.append((name, batch, max(limit, int(1.15 * found["peak"]))))
         list(self.pool.map(lambda case: self.case(*case), cases))
         self.save()
+        if self.largest:
+            return
         if self.left_s > 60:
             self.rows["other"] |= {"caught": in_process(caught, out), "fragments": in_process(fragments, out)}
         if self.left_s > 50:
@@ -441,12 +461,33 @@ class Lab:
         if "file" not in row:
             return
         row["page"] = page = in_process(explain, name, str(self.out), row["file"])
+        if self.largest:
+            row["largest"] = self.largest_batch(name, page, batch, limit)
+            return
         for change in page.get("changes", ()):
             if self.left_s < 75:
                 self.rows["left_out"] += 1
                 continue
             change["found"] = in_process(run, name, change["plan"], limit)
             change["found_smaller"] = [in_process(run, name, plan, limit) for plan in change["smaller"]]
+
+    def largest_batch(self, name: str, page: dict[str, Any], failed: int, limit: int) -> dict[str, Any]:
+        """The largest batch that runs and the next that does not, by bisecting, with what the planner says."""
+        advised = next((one for one in page.get("changes", ()) if one["kind"] == "batch"), None)
+        works, fails = 0, failed
+        tried: dict[int, bool] = {}
+        ahead = (
+            [] if advised is None else [advised["plan"]["batch_size"], *(x["batch_size"] for x in advised["smaller"])]
+        )
+        if page.get("likely_batch"):
+            ahead.append(page["likely_batch"])
+        while fails - works > max(1, works // 100) and self.left_s > 12:
+            between = [one for one in ahead if works < one < fails]
+            batch = between[0] if between else (works + fails) // 2
+            tried[batch] = bool(in_process(run, name, {"batch_size": batch}, limit).get("runs"))
+            works, fails = (batch, fails) if tried[batch] else (works, batch)
+        found = in_process(planned, name, str(self.out), [works, fails] if works else [fails])
+        return {"works": works, "fails": fails, "tried": tried, "likely": page.get("likely_batch")} | found
 
     def save(self) -> None:
         """Write the results."""
@@ -472,6 +513,16 @@ def print_tables(rows: dict[str, Any]) -> None:
                 f"{row.get('batch_found')}, {row.get('during')} {row.get('module')}; {page.get('kind')}, unexplained "
                 f"{page.get('unexplained_percent')} %: {kinds}"
             )
+        for row in (one for one in of if "largest" in one):
+            found = row["largest"]
+            shares = {
+                batch: [round(one / row["limit"], 3) for one in ends] for batch, ends in found.get("limits", {}).items()
+            }
+            advised = [one["plan"]["batch_size"] for one in row["page"]["changes"] if one["kind"] == "batch"]
+            print(
+                f"  {row['model']:16} {row['batch']:4}: {found['works']} runs, {found['fails']} does not; advised "
+                f"{advised}, likely {found['likely']}; forecast over limit {shares}"
+            )
         tried: dict[str, list[bool]] = defaultdict(list)
         smaller: dict[str, list[bool]] = defaultdict(list)
         for change in (one for row in failed for one in row.get("page", {}).get("changes", ()) if "found" in one):
@@ -496,6 +547,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--deadline", type=float, default=290.0, help="seconds")
     parser.add_argument("--models", nargs="*", default=[model.name for model in MODELS])
+    parser.add_argument("--largest", action="store_true", help="search the largest batch under each limit")
     given = parser.parse_args()
     began = time.monotonic()
     # Whether CUDA is there is asked by NVML: a forked child cannot use what its parent has initialised.
@@ -509,7 +561,7 @@ def main() -> None:
 
         del timm, torchvision, transformers, DistilBertForMaskedLM, GPT2LMHeadModel, LlamaForCausalLM
     os.environ.setdefault("TB_DLPROF_QUIET", "1")
-    lab = Lab(given.out.resolve(), given.models, began + given.deadline)
+    lab = Lab(given.out.resolve(), given.models, began + given.deadline, given.largest)
     lab.measure()
     print_tables(lab.rows)
     print(f"{time.monotonic() - began:.0f} s")

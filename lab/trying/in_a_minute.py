@@ -2,11 +2,12 @@
 
     python -m lab.trying.in_a_minute [--only gpu_gan ...] [--budget 60] [--deadline 520] [--held-out] [--record DIR]
 
-First `try` on each script with all remedies; then the sets of `unseen.BY_HAND`, and the one that `try` has found, in
-processes of their own that start together and are timed one after the other, those of two scripts at a time. A short
-table comes last: gain by hand and of the set of `try` on the same clock, their ratio, and seconds from the script's
-first step to the end. $OUT/in_a_minute.json has all; with ``--record`` $OUT/tried.tar.gz has the recorded run of the
-first script, whose budget is not kept: a recording comes after the rest.
+Of each script, first `try` with all remedies; then, alone on the machine, the sets of `unseen.BY_HAND` and the one that
+`try` has found, in processes of their own that start together and are timed in turns. A script is begun only where both
+fit into the deadline. A short table comes last: gain by hand and of the set of `try` on the same clock, their ratio,
+and seconds from the script's first step to the end; then forecasts with what was measured. $OUT/in_a_minute.json has
+all; with ``--record`` $OUT/tried.tar.gz has the recorded run of the first script, whose budget is not kept: a recording
+comes after the rest.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import argparse
 import json
 import os
 import shutil
+import statistics
 import tempfile
 import time
 from pathlib import Path
@@ -26,6 +28,8 @@ from .unseen import BY_HAND, HELD_OUT, path_of
 
 _MORE_S = 90.0
 """Of a start, after which a trial is ended as by Ctrl-C."""
+_START_S, _HAND_S = 30.0, 60.0
+"""That a start and the sets by hand take at most, until some were measured."""
 
 
 def tried(name: str, budget_s: float, logdir: Path | None) -> dict[str, Any]:
@@ -48,16 +52,32 @@ def tried(name: str, budget_s: float, logdir: Path | None) -> dict[str, Any]:
     return found
 
 
-def by_hand(names: list[str], results: dict[str, dict[str, Any]]) -> None:
-    """Measure the unchanged scripts, their sets, and what `try` has found."""
-    wanted = []
-    for name in names:
-        own = tuple((results[name].get("best") or {}).get("remedies") or ())
-        sets = [(), *BY_HAND[name], *([own] if own else [])]
-        wanted += [(name, one) for one in dict.fromkeys(sets)]
-    scripts = [(path_of(name), one) for name, one in wanted]
-    for (name, one), row in zip(wanted, measure_together(scripts), strict=True):
-        results[name].setdefault("hand", []).append({"remedies": list(one), **row})
+def by_hand(name: str, found: dict[str, Any]) -> None:
+    """Measure the unchanged script, its sets, and what `try` has found."""
+    own = tuple((found.get("best") or {}).get("remedies") or ())
+    sets = list(dict.fromkeys([(), *BY_HAND[name], *([own] if own else [])]))
+    rows = measure_together([(path_of(name), one) for one in sets])
+    found["hand"] = [{"remedies": list(one), **row} for one, row in zip(sets, rows, strict=True)]
+    steps = {"+".join(one) or "-": row.get("step_ms") for one, row in zip(sets, rows, strict=True)}
+    for one, step_ms in steps.items():
+        print(f"    by hand {one}: {'failed' if step_ms is None else f'{step_ms:.2f} ms'}", flush=True)
+
+
+def forecasts(results: dict[str, dict[str, Any]]) -> list[str]:
+    """Of remedies alone, what was expected and what was measured, and the median difference."""
+    rows = [
+        (name, row)
+        for name, found in results.items()
+        for row in found.get("rows", ())
+        if row.get("forecast_percent") is not None and row.get("gain_percent") is not None
+    ]
+    lines = [
+        f"{name:22} {row['forecast_percent']:8.1f} {row['gain_percent']:8.1f}  {row['remedy']}" for name, row in rows
+    ]
+    if rows:
+        off = statistics.median(abs(row["forecast_percent"] - row["gain_percent"]) for _, row in rows)
+        lines = [f"{'':22} {'forecast':>8} {'measured':>8}", *lines, f"median difference: {off:.1f} points"]
+    return lines or ["no remedy has both a forecast and a measured gain"]
 
 
 def line_of(name: str, found: dict[str, Any]) -> str:
@@ -91,7 +111,7 @@ def main() -> None:
     options = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     options.add_argument("--only", nargs="*", default=[])
     options.add_argument("--budget", type=float, default=60.0, help="seconds of each trial")
-    options.add_argument("--deadline", type=float, default=520.0, help="seconds after which nothing is begun")
+    options.add_argument("--deadline", type=float, default=520.0, help="seconds for all of it")
     options.add_argument("--held-out", action="store_true", help="those that are opened last, alone")
     options.add_argument("--record", action="store_true", help="keep the recorded runs of the first script in $OUT")
     chosen = options.parse_args()
@@ -103,25 +123,31 @@ def main() -> None:
         if name.startswith(kind) and (name in chosen.only if chosen.only else (name in HELD_OUT) == chosen.held_out)
     ]
     results: dict[str, dict[str, Any]] = {}
+    try_s: list[float] = []
+    hand_s: list[float] = []
     for number, name in enumerate(names):
-        if time.monotonic() < until - chosen.budget:
-            with tempfile.TemporaryDirectory() as logdir:
-                record = Path(logdir) if chosen.record and number == 0 else None
-                results[name] = tried(name, chosen.budget, record)
-                if record is not None:
-                    # The stored profile with its trial, without the traces.
-                    for trace in record.rglob("*.gz"):
-                        trace.unlink()
-                    shutil.make_archive(str(out / "tried"), "gztar", logdir)
-            (out / "in_a_minute.json").write_text(json.dumps(results))
-    done = list(results)
-    for first in range(0, len(done), 2):
-        if time.monotonic() < until:
-            by_hand(done[first : first + 2], results)
-            (out / "in_a_minute.json").write_text(json.dumps(results))
+        began = time.monotonic()
+        longest_s = max(try_s, default=chosen.budget + _START_S) + max(hand_s, default=_HAND_S)
+        if began + longest_s > until:
+            print(f"{name}: no time for it and its sets by hand", flush=True)
+            continue
+        with tempfile.TemporaryDirectory() as logdir:
+            record = Path(logdir) if chosen.record and number == 0 else None
+            results[name] = tried(name, chosen.budget, record)
+            if record is not None:
+                # The stored profile with its trial, without the traces.
+                for trace in record.rglob("*.gz"):
+                    trace.unlink()
+                shutil.make_archive(str(out / "tried"), "gztar", logdir)
+        tried_at = time.monotonic()
+        by_hand(name, results[name])
+        try_s.append(tried_at - began)
+        hand_s.append(time.monotonic() - tried_at)
+        (out / "in_a_minute.json").write_text(json.dumps(results))
     print(f"{'':22} {'by hand':>7} {'try':>7} {'of it':>6} {'seconds':>7} {'measured':>9}  set", flush=True)
-    for name in done:
+    for name in results:
         print(line_of(name, results[name]), flush=True)
+    print("\n".join(forecasts(results)), flush=True)
 
 
 if __name__ == "__main__":

@@ -2,8 +2,8 @@
 
 The independent measurement for the grid: ``python timed_script.py '{"remedies": [...], "warmup": 10, "seconds": 3}'
 script.py``. The last line of stdout is a JSON object. The variables of the remedies must be set by the caller.
-With ``"waits": true`` it says "ready" after the warm-up, waits for a line on stdin, and warms up once more: several
-processes then start together and are timed one after the other.
+With ``"rounds": 2`` it says "ready" after the warm-up, and twice waits for a line on stdin, warms up once more and says
+what it timed: several processes then start together and are timed in turns.
 """
 
 from __future__ import annotations
@@ -26,23 +26,22 @@ _FEWEST = 10
 class Timer:
     """Times steps from the end of the warm-up on, and ends the process."""
 
-    def __init__(self, applied: Any, warmup: int, seconds: float, waits: bool = False) -> None:
-        self._applied, self._warmup, self._seconds = applied, warmup * (1 + waits), seconds
-        self._waits_after = warmup if waits else -1
-        self._step = 0
+    def __init__(self, applied: Any, warmup: int, seconds: float, rounds: int = 0) -> None:
+        self._applied, self._warmup, self._seconds = applied, warmup, seconds
+        self._rounds, self._waits = max(rounds, 1), rounds > 0
+        self._step, self._timed_from = 0, warmup
         self._began = time.perf_counter()
-        self._first = self._last = 0.0
-        self._losses: list[Any] = []
+        self._first = 0.0
 
     def after_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         """Torch's hook after each step of an optimizer."""
         self._applied.step_ended(self._step)
         self._step += 1
-        if self._step == self._waits_after:
+        if self._waits and self._step == self._warmup:
             _wait()
             print("\nready", flush=True)
-            sys.stdin.readline()
-        timed = self._step - self._warmup
+            self._next_round()
+        timed = self._step - self._timed_from
         if timed == 0:
             _wait()
             self._first = time.perf_counter()
@@ -50,9 +49,13 @@ class Timer:
             _wait()
             now = time.perf_counter()
             if now - self._first >= self._seconds:
-                self._end((now - self._first) / timed)
+                self._say((now - self._first) / timed)
 
-    def _end(self, step_s: float) -> None:
+    def _next_round(self) -> None:
+        sys.stdin.readline()
+        self._timed_from = self._step + self._warmup
+
+    def _say(self, step_s: float) -> None:
         import torch
 
         peak = torch.cuda.max_memory_allocated() if torch.cuda.is_initialized() else None
@@ -63,6 +66,10 @@ class Timer:
             "no_effect": self._applied.no_effect(),
         }
         print("\n" + json.dumps(said), flush=True)
+        self._rounds -= 1
+        if self._rounds:
+            self._next_round()
+            return
         # Workers of DataLoaders end with their parent; nothing of the script has to be saved.
         os._exit(0)
 
@@ -100,7 +107,7 @@ def main() -> None:
         from tb_dlprof_plugin.trial.inside.applied import AppliedRemedies
 
         applied = AppliedRemedies(request["remedies"])
-        timer = Timer(applied, request["warmup"], request["seconds"], bool(request.get("waits")))
+        timer = Timer(applied, request["warmup"], request["seconds"], request.get("rounds", 0))
         applied.start()
         register_optimizer_step_post_hook(timer.after_step)
 

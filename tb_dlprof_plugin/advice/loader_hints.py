@@ -4,18 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from tb_dlprof_plugin.metrics.loader import (
-    LIMITS,
-    LoaderForecast,
-    SlowPart,
-    loader_forecast,
-    loader_recording,
-    loader_work,
-    memory_of,
-    slow_items,
-    slow_part,
-    waiting_share,
-)
+from tb_dlprof_plugin.metrics.loader.batches import LIMITS, loader_recording, memory_of, waiting_share
+from tb_dlprof_plugin.metrics.loader.forecast import LoaderForecast, loader_forecast
+from tb_dlprof_plugin.metrics.loader.parts import SlowPart, slow_items, slow_part
+from tb_dlprof_plugin.metrics.loader.work import loader_work
 from tb_dlprof_plugin.model.formatting import byte_size, duration, share
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.simulation.estimate import step_estimate
@@ -25,17 +17,16 @@ def loader_hints(view: ProfileView) -> list[str]:
     """All of them; but for starts, none where the step does not wait for its loader, or its stages are not known."""
     forecast, part, waits = loader_forecast(view), slow_part(view), waiting_share(view)
     found = []
-    if forecast is not None and part is not None and waits is not None and waits >= LIMITS:
-        found += [workers_text(view, forecast), part_text(view, part)]
-        found += [order_text(forecast), unpickle_text(view, forecast)]
+    if part is not None and waits is not None and waits >= LIMITS:
+        if forecast is not None:
+            found += [workers_text(view, forecast), order_text(forecast)]
+        found += [part_text(view, part), unpickle_text(view)]
     return [text for text in (*found, start_text(view)) if text]
 
 
 def workers_text(view: ProfileView, forecast: LoaderForecast) -> str:
-    """How many workers to use; "" where the simulation does not describe the loader."""
+    """How many workers to use."""
     best, now = forecast.best, forecast.now
-    if not forecast.describes:
-        return ""
     if best.workers <= now.workers:
         return "More workers do not help: make each batch cheaper."
     memory = memory_of(view, best.workers)
@@ -67,7 +58,7 @@ def part_text(view: ProfileView, part: SlowPart) -> str:
 def order_text(forecast: LoaderForecast) -> str:
     """What batches in another order gain; "" where that is not certain."""
     later = forecast.unordered
-    if later is None or not forecast.describes:
+    if later is None:
         return ""
     if later.high_ns > forecast.now.low_ns or later.ns > (1 - LIMITS) * forecast.now.ns:
         return ""
@@ -77,13 +68,13 @@ def order_text(forecast: LoaderForecast) -> str:
     )
 
 
-def unpickle_text(view: ProfileView, forecast: LoaderForecast) -> str:
+def unpickle_text(view: ProfileView) -> str:
     """What a thread that pins takes off the training's; "" where that is little, or without a GPU."""
     recording, work = loader_recording(view), loader_work(view)
     if recording is None or work is None or not recording.workers or recording.pins or not view.profile.has_gpu:
         return ""
-    unpickle_ns = float(work.unpickle.mean())
-    if unpickle_ns < LIMITS * forecast.now.ns:
+    unpickle_ns = float((work.unpickle + work.unpickle_wait).mean())
+    if unpickle_ns < LIMITS * step_estimate(view, view.selection()).ns:
         return ""
     return (
         f"The training's thread takes {duration(unpickle_ns)} of each step to make tensors of what the workers send: "

@@ -51,6 +51,8 @@ _PROTOCOL = 4
 """torch's viewer of snapshots reads no later one."""
 _MOST_FRAMES = 20
 _MOST_CAUSES = 20
+_GENERATED = f"{os.sep}torchinductor_"
+"""In the paths of code that torch.compile has written."""
 _TORCH, _OWN = os.path.dirname(torch.__file__), os.path.dirname(__file__)
 
 
@@ -313,8 +315,10 @@ def _weakly(given: Any) -> Callable[[], Any]:
 
 def _place(failure: _Failure, model: Any) -> None:
     """In which module's call, in which pass, and the user's lines."""
-    # The backward pass runs on a thread without frames of Python.
-    frames = _frames(sys._getframe()) or _frames(sys._current_frames().get(threading.main_thread().ident or 0))
+    # The backward pass runs on a thread of its own, without frames of Python but those of the script's own functions.
+    frames = _frames(sys._getframe())
+    if not frames or isinstance(threading.current_thread(), threading._DummyThread):
+        frames += _frames(sys._current_frames().get(threading.main_thread().ident or 0))
     paths = {} if model is None else {id(module): path for path, module in walk(model)}
     called: FrameType | None = None
     for frame in frames:
@@ -328,7 +332,11 @@ def _place(failure: _Failure, model: Any) -> None:
             failure.module = failure.module or paths.get(id(module), "")
         elif isinstance(frame.f_locals.get("self"), torch.optim.Optimizer):
             failure.during = failure.during or "optimizer"
-    users = [frame for frame in frames if not frame.f_code.co_filename.startswith(_TORCH)]
+    users = [
+        frame
+        for frame in frames
+        if not frame.f_code.co_filename.startswith(_TORCH) and _GENERATED not in frame.f_code.co_filename
+    ]
     if failure.batch_size is None:
         failure.batch_size = probe(lambda: _batch_of(called, users))
     failure.where = [

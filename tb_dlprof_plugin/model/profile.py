@@ -457,7 +457,8 @@ class LoaderBatches:
         wait_ns, wait_cpu_ns: until the training had it, and of that on the CPU of its thread.
         ready: batches that were there when it asked.
         handover_ns: from its being serialised until its bytes were received, where the receiver waited for it.
-        unpickle_ns: making tensors of these bytes.
+        unpickle_ns, unpickle_cpu_ns: making tensors of these bytes, and of that on the CPU of the thread that does it:
+            the rest waits for the worker, which gives the shared memory of each tensor.
         pin_ns: copying it into pinned memory.
         gap_ns, gap_cpu_ns: from the batch before to this one's being asked for; CPU time of the whole process in it.
         recorded: whether the profiler ran.
@@ -490,6 +491,7 @@ class LoaderBatches:
     gap_ns: Annotated[Ints, BYTES_OR_NONE, PLUS_ONE]
     gap_cpu_ns: Annotated[Ints, BYTES_OR_NONE, PLUS_ONE]
     recorded: Flags
+    unpickle_cpu_ns: Annotated[Ints, BYTES_OR_NONE, PLUS_ONE, InOldFiles(-1)]
 
     def __len__(self) -> int:
         return len(self.asked_ns)

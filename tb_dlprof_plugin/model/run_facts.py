@@ -78,7 +78,8 @@ class LoaderRecording(msgspec.Struct):
     batch, ``ready_ns`` (the median) until a worker was ready to make batches. ``worker_memory_bytes`` is what each
     worker held for itself alone. ``cores`` counts those that the process may use, by affinity and cgroup.
     ``transforms`` are of ``transform_samples`` samples. ``whole_batches``: the dataset has ``__getitems__``; ``pins``:
-    a thread copies batches into pinned memory.
+    a thread copies batches into pinned memory. ``shared_write_ns`` is the CPU time that writing a
+    batch into new shared memory takes more than into memory that is there, ``shared_free_ns`` that of giving it back.
     """
 
     loader: str = ""
@@ -97,6 +98,8 @@ class LoaderRecording(msgspec.Struct):
     whole_batches: bool | None = None
     collate: str | None = None
     pins: bool | None = None
+    shared_write_ns: float | None = None
+    shared_free_ns: float | None = None
 
 
 class DdpFacts(msgspec.Struct):

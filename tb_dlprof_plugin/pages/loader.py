@@ -8,19 +8,16 @@ import msgspec
 import numpy as np
 
 from tb_dlprof_plugin.advice.loader_hints import loader_hints
-from tb_dlprof_plugin.metrics.loader import (
+from tb_dlprof_plugin.metrics.loader.batches import (
     ENOUGH,
     LIMITS,
-    LoaderForecast,
-    Stage,
-    loader_forecast,
     loader_recording,
-    loader_work,
     memory_of,
-    stages,
     waiting_share,
     why_unknown,
 )
+from tb_dlprof_plugin.metrics.loader.forecast import LoaderForecast, loader_forecast, why_no_forecast
+from tb_dlprof_plugin.metrics.loader.parts import Stage, stages
 from tb_dlprof_plugin.model.formatting import duration, share
 from tb_dlprof_plugin.model.profile import WORKER_UNKNOWN
 from tb_dlprof_plugin.model.run_facts import LoaderRecording
@@ -140,7 +137,7 @@ def loader_page(view: ProfileView, ref: RunRef, selection: Selection) -> LoaderP
     asked = batches.ready[batches.ready >= 0]
     return LoaderPage(
         ref=ref,
-        headline=_headline(view, recording, forecast, unknown),
+        headline=_headline(view, recording, forecast),
         unknown=unknown,
         waiting_percent=None if (waits := waiting_share(view)) is None else 100 * waits,
         wait_ns=float(np.median(batches.wait_ns)) if len(batches) else None,
@@ -159,28 +156,21 @@ def loader_page(view: ProfileView, ref: RunRef, selection: Selection) -> LoaderP
     )
 
 
-def _headline(
-    view: ProfileView, recording: LoaderRecording | None, forecast: LoaderForecast | None, unknown: str
-) -> str:
-    waits = waiting_share(view)
+def _headline(view: ProfileView, recording: LoaderRecording | None, forecast: LoaderForecast | None) -> str:
+    waits, why_not = waiting_share(view), why_no_forecast(view) or ""
     if recording is None or waits is None:
-        return unknown
+        return why_not
     workers = recording.workers or 0
     named = f"{workers} worker{'s' if workers != 1 else ''}" if workers else "no workers"
     verb = "waits for its batch" if workers else "loads its batch itself"
     text = f"With {named} the training {verb} in {share(100 * waits, 0)} of its time."
     if forecast is None:
-        return f"{text} {unknown}"
+        return f"{text} {why_not}"
     best = forecast.best
     if best.workers != workers:
         text += (
             f" With {best.workers} the step takes {duration(best.ns)} ({duration(best.low_ns)} to "
             f"{duration(best.high_ns)}) in place of {duration(forecast.now.ns)}."
-        )
-    if forecast.measured_ns is not None and not forecast.describes:
-        text += (
-            f" As recorded it took {duration(forecast.measured_ns)}, so that the simulation does not describe this "
-            "loader well."
         )
     measured = int((view.profile.loader_batches.worker != WORKER_UNKNOWN).sum())
     return f"{text} From {measured} batches: the interval is wide." if measured < ENOUGH else text
@@ -234,9 +224,8 @@ def _transforms(view: ProfileView, recording: LoaderRecording | None, rows: list
     if recording is None or not recording.transform_samples:
         return []
     samples = recording.transform_samples
-    work = loader_work(view)
     batch = _median(view.profile.loader_batches.samples)
-    items = next((row.batch_ns for row in rows if row.key == "items"), 0.0) if work is not None else 0.0
+    items = next((row.batch_ns for row in rows if row.key == "items"), 0.0)
     each = items / batch if batch else 0.0
     return [
         TransformRow(

@@ -217,7 +217,7 @@ def _headline(found: OomSummary, kind: OomKind | None, changes: SmallestChange |
 def _words(change: Change) -> str:
     request = change.request
     if change.kind == "batch":
-        return f"batches of {request.batch_size:,}"
+        return f"batches of {request.batch_size:,}{_between(request.batch_size or 0, change.fails_from)}"
     if change.kind == "accumulate":
         return f"{request.accumulate} batches of {request.batch_size:,} per step of the optimizer"
     if change.kind == "checkpoint":
@@ -227,6 +227,13 @@ def _words(change: Change) -> str:
     if change.kind == "precision":
         return "BF16 autocast"
     return "expandable segments"
+
+
+def _between(fits: int, fails: int | None) -> str:
+    if fails is None:
+        return ""
+    unsure = f"; of {fits + 1:,} to {fails - 1:,} it is not sure" if fails > fits + 1 else ""
+    return f" (not of {fails:,}{unsure})"
 
 
 def _row(change: Change, of: SmallestChange, run: str) -> OomChange:

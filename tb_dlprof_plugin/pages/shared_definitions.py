@@ -232,7 +232,8 @@ DEFINITIONS: dict[str, str] = {
     "gpuName": "The GPU as its driver names it.",
     "perSample": "Time of the base for one sample over that of the candidate: above 1, the candidate is faster.",
     "loaderInterval": (
-        "Of the simulated step: what other draws of the recorded batches give, and the error of the simulation."
+        "Of the simulated step: what other draws of the recorded batches give, what the recording leaves open, and the "
+        "error of the simulation."
     ),
     "energyShare": "Share of the measured energy of a step.",
     "energyPart": (

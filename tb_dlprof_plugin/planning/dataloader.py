@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tb_dlprof_plugin.metrics.loader import loader_pace_ns
+from tb_dlprof_plugin.metrics.loader.forecast import loader_pace_ns
 from tb_dlprof_plugin.model.intervals import Intervals, covered, union_of
 from tb_dlprof_plugin.model.profile import CallKind
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection

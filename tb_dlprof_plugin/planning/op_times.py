@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import functools
 import gzip
-import json
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -19,8 +18,10 @@ from dataclasses import dataclass, field
 from importlib import resources
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
 
+from tb_dlprof_plugin.model.decoders import json_decoder
 from tb_dlprof_plugin.model.profile import Floats, Ints
 from tb_dlprof_plugin.planning.features import SLOWNESS, TIME, Features, is_matrix_kind
 
@@ -203,17 +204,31 @@ class Like(NamedTuple):
     base: str = "fp32"
 
 
+class _MeasuredKind(msgspec.Struct):
+    """Ops of a kind, a value of each column per op; a ratio is None where it was not measured."""
+
+    gpus: frozenset[str]
+    features: msgspec.Raw
+    ratios: dict[str, msgspec.Raw]
+    processes: dict[str, list[float]]
+
+
+class _Measured(msgspec.Struct):
+    kinds: dict[str, _MeasuredKind]
+
+
 @dataclass(frozen=True)
 class OpTimes:
     """``gpus``: on which the ops of each kind were measured; the tables are by kind and precision.
 
     ``from_tf32`` holds those of the matrix routines once more, with features from their times in TF32 and relative to
-    those.
+    those. Kinds that are ``unread`` get their tables when they are asked for: a step has few of them.
     """
 
     gpus: dict[str, frozenset[str]]
     tables: dict[tuple[str, str], RatioTable]
     from_tf32: dict[tuple[str, str], RatioTable] = field(default_factory=dict)
+    unread: dict[str, _MeasuredKind] = field(default_factory=dict)
 
     def ratios(self, likes: Iterable[Like]) -> dict[Like, Ratio | None]:
         """Of ops like these; None where their kind was not measured. Those of a kind are solved together."""
@@ -234,6 +249,7 @@ class OpTimes:
             precision: in which they would run: "tf32", "fp16" or "bf16".
             base: what they ran in, "fp32" or (matrix routines alone) "tf32".
         """
+        self._read(kind)
         return (self.from_tf32 if base == "tf32" else self.tables).get((kind, precision))
 
     def growth(self, kind: str, precision: str, before_ns: float, after_ns: float) -> float:
@@ -243,11 +259,27 @@ class OpTimes:
         more than its least time.
         """
         in_fp32, times = precision == "fp32", after_ns / before_ns
-        table = self.tables.get((kind, "tf32" if in_fp32 else precision))
+        table = self.table(kind, "tf32" if in_fp32 else precision)
         if table is None:
             return times
         faster = table.slowness(before_ns, in_fp32) - table.slowness(after_ns, in_fp32)
         return times * math.exp(-max(faster, 0.0) if times > 1 else -min(faster, 0.0))
+
+    def _read(self, kind: str) -> None:
+        found = self.unread.get(kind)
+        if found is None:
+            return
+        features = np.array(msgspec.json.decode(found.features), dtype=np.float64)
+        values = {one: _logarithms(found.ratios[one]) for one in found.ratios}
+        for precision, logarithms in values.items():
+            *lengths, amplitude, trend, noise = found.processes[precision]
+            process = GaussianProcess(tuple(lengths), amplitude, trend, noise)
+            known = ~np.isnan(logarithms)
+            self.tables[kind, precision] = RatioTable(features[known], logarithms[known], process)
+            if precision != "tf32" and "tf32" in values and is_matrix_kind(kind):
+                self.from_tf32[kind, precision] = _relative(features, logarithms, values["tf32"], process)
+        # Last: another thread may ask, too.
+        self.unread.pop(kind, None)
 
 
 @functools.cache
@@ -258,23 +290,13 @@ def measured() -> OpTimes:
 
 def read_op_times(packed: bytes) -> OpTimes:
     """A table as `lab.op_speed.fit` writes it."""
-    data = json.loads(gzip.decompress(packed))
-    tables: dict[tuple[str, str], RatioTable] = {}
-    from_tf32: dict[tuple[str, str], RatioTable] = {}
-    for kind, columns in data["kinds"].items():
-        features = np.array(columns["features"], dtype=np.float64)
-        in_precision = {
-            precision: np.array([math.nan if ratio is None else ratio for ratio in ratios], dtype=np.float64)
-            for precision, ratios in columns["ratios"].items()
-        }
-        for precision, values in in_precision.items():
-            *lengths, amplitude, trend, noise = columns["processes"][precision]
-            process = GaussianProcess(tuple(lengths), amplitude, trend, noise)
-            known = ~np.isnan(values)
-            tables[kind, precision] = RatioTable(features[known], np.log(values[known]), process)
-            if precision != "tf32" and "tf32" in in_precision and is_matrix_kind(kind):
-                from_tf32[kind, precision] = _relative(features, np.log(values), np.log(in_precision["tf32"]), process)
-    return OpTimes({kind: frozenset(one["gpus"]) for kind, one in data["kinds"].items()}, tables, from_tf32)
+    kinds: dict[str, _MeasuredKind] = json_decoder(_Measured).decode(gzip.decompress(packed)).kinds
+    return OpTimes({kind: one.gpus for kind, one in kinds.items()}, {}, {}, kinds)
+
+
+def _logarithms(ratios: msgspec.Raw) -> Floats:
+    found: list[float | None] = msgspec.json.decode(ratios)
+    return np.log(np.array([math.nan if ratio is None else ratio for ratio in found], dtype=np.float64))
 
 
 def _relative(features: Floats, logarithms: Floats, in_tf32: Floats, process: GaussianProcess) -> RatioTable:

@@ -33,11 +33,12 @@ class LoaderWork:
 
     Attributes:
         make_cpu, make_off: making a batch, on a core and without one (disk, network, sleep).
-        put_cpu: serialising it, which takes a core.
-        unpickle: making tensors of its bytes.
+        alone_cpu: making it in the training process, on a core: without new shared memory.
+        put_cpu: serialising it, which takes a core; a thread of its own does it while the next batch is read.
+        unpickle, unpickle_wait: making tensors of its bytes, and waiting for the worker to give their memory.
         pin: copying it into pinned memory, in a thread of its own where ``pins``.
         handover: from the worker to the thread that receives it.
-        next_cpu: what else the training's thread does for a batch.
+        next_cpu: what else the training's thread does for a batch of a worker.
         train, train_cpu: the step without loading, and what all threads of its process compute in it.
         prefetch: batches under way per worker.
         in_order: whether batches are given in their order.
@@ -47,8 +48,10 @@ class LoaderWork:
 
     make_cpu: Floats
     make_off: Floats
+    alone_cpu: Floats
     put_cpu: Floats
     unpickle: Floats
+    unpickle_wait: Floats
     pin: Floats
     handover: float
     next_cpu: float
@@ -72,20 +75,23 @@ class WorkersStep:
     wait_ns: float
 
 
-def steps_with(work: LoaderWork, counts: Sequence[int] = COUNTS, error: float = 0.0) -> list[WorkersStep]:
+def steps_with(
+    work: LoaderWork, counts: Sequence[int] = COUNTS, error: float = 0.0, draws: int = _DRAWS
+) -> list[WorkersStep]:
     """The step with each of these numbers of workers.
 
     Args:
         work: of the training.
         counts: numbers of workers.
         error: of the model itself, which makes intervals wider: a share of the step.
+        draws: orders of batches that are simulated.
     """
     found = []
     for count in counts:
-        draws = [_simulated(work, count, random.Random(7919 * draw + 1)) for draw in range(_DRAWS)]
-        steps = sorted(step for step, _ in draws)
-        middle = steps[_DRAWS // 2]
-        wait = sorted(wait for _, wait in draws)[_DRAWS // 2]
+        drawn = [_simulated(work, count, random.Random(7919 * draw + 1)) for draw in range(draws)]
+        steps = sorted(step for step, _ in drawn)
+        middle = steps[draws // 2]
+        wait = sorted(wait for _, wait in drawn)[draws // 2]
         found.append(WorkersStep(count, middle, steps[0] * (1 - error), steps[-1] * (1 + error), wait))
     return found
 
@@ -115,9 +121,10 @@ class _Simulation:
         self._work, self._workers, self._batches = work, workers, batches
         rows = [chance.randrange(len(work.make_cpu)) for _ in range(batches + workers * work.prefetch)]
         pick = np.array(rows)
-        self._make = [work.make_off[pick].tolist(), work.make_cpu[pick].tolist()]
+        self._make = [work.make_off[pick].tolist(), (work.make_cpu if workers else work.alone_cpu)[pick].tolist()]
         self._put = work.put_cpu[pick].tolist()
-        self._unpickle, self._pin = work.unpickle[pick].tolist(), work.pin[pick].tolist()
+        self._unpickle, self._pin = (work.unpickle + work.unpickle_wait)[pick].tolist(), work.pin[pick].tolist()
+        self._next_cpu = work.next_cpu if workers else 0.0
         steps = np.array([chance.randrange(len(work.train)) for _ in range(batches)])
         self._train, self._train_cpu = work.train[steps].tolist(), work.train_cpu[steps].tolist()
         self.waits: list[float] = []
@@ -127,7 +134,8 @@ class _Simulation:
         self._on: list[tuple[float, int, float, object]] = []
         self._number = 0
         self._tasks: list[deque[int]] = [deque() for _ in range(workers)]
-        self._busy = [False] * workers
+        self._busy, self._puts = [False] * workers, [False] * workers
+        self._read: list[int | None] = [None] * workers
         self._next_worker = 0
         self._sent = 0
         self._arrived: deque[int] = deque()
@@ -175,12 +183,19 @@ class _Simulation:
         kind, one = what
         if kind == "made off":
             worker, task = one
-            self._compute(self._make[_ON][task] + self._put[task], ("made", one))
+            self._read[worker] = task
+            self._make_on(worker)
         elif kind == "made":
             worker, task = one
             self._busy[worker] = False
-            self._wait(self._work.handover, ("arrived", task))
+            self._puts[worker] = True
+            self._compute(self._put[task], ("put", one))
             self._begin(worker)
+        elif kind == "put":
+            worker, task = one
+            self._puts[worker] = False
+            self._wait(self._work.handover, ("arrived", task))
+            self._make_on(worker)
         elif kind == "arrived":
             self._arrived.append(one)
             self._receive()
@@ -197,7 +212,7 @@ class _Simulation:
             self._give(one)
         elif kind == "train off":
             threads = max(1.0, self._train_cpu[one] / max(self._train[one], 1.0))
-            self._compute(self._train_cpu[one] / threads + self._work.next_cpu, ("trained", one), threads)
+            self._compute(self._train_cpu[one] / threads + self._next_cpu, ("trained", one), threads)
         elif kind == "trained":
             self._ask()
 
@@ -221,6 +236,13 @@ class _Simulation:
             task = self._tasks[worker].popleft()
             self._busy[worker] = True
             self._wait(self._make[_OFF][task], ("made off", (worker, task)))
+
+    def _make_on(self, worker: int) -> None:
+        """A worker goes on with a batch on a core: two threads of a process do not compute at a time."""
+        task = self._read[worker]
+        if task is not None and not self._puts[worker]:
+            self._read[worker] = None
+            self._compute(self._make[_ON][task], ("made", (worker, task)))
 
     def _ask(self) -> None:
         """The training asks for a batch."""

@@ -10,19 +10,23 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from tb_dlprof_plugin.trial.protocol import Block
-from tb_dlprof_plugin.trial.statistics import LEAST_QUADS, LOOKS, Gain, gain, is_lost
+from tb_dlprof_plugin.trial.statistics import LEAST_QUADS, LOOKS, WORTH, Gain, gain, is_lost
 from tb_dlprof_plugin.trial.switched import Switched
 from tb_dlprof_plugin.trial.variant import Variant, VariantError
 
-BLOCK_S = 0.25
+BLOCK_S = 0.15
 """Seconds of a block: long compared with the start from an idle GPU, short compared with drifts of clocks."""
-_SHORT_BLOCK_S = 0.2
+_SHORT_BLOCK_S = 0.05
+"""The same within one process, where no other one has to wake up first. A busy core changes its pace within seconds:
+of the same seconds, more and shorter quads tell more."""
 _LEAST_STEPS, _MOST_STEPS = 2, 2000
 _STEPS_OF_SWITCH = 3
 _HOPELESS = 3.0
 """Times the other's step: a variant that is so slow is measured once."""
-LOOK = 3
-"""Quads after which a look is taken that no claim depends on."""
+LOOK = 6
+"""Quads that show which of two sets is better."""
+_SLOWER_TWICE, _FASTER_THRICE = 2, 3
+"""Quads after which a variant has run its race where it was slower, or faster, in each of them."""
 _WARM_BLOCKS = 6
 """At most, until the step is steady."""
 _STEADY = 0.08
@@ -59,6 +63,25 @@ class TakesTurns(Protocol):
     def end(self) -> None:
         """End it. Never raises."""
         ...
+
+
+@dataclass
+class _Quads:
+    """Of one variant against another one, so far: seconds of a step, and log ratios."""
+
+    a_s: list[float] = field(default_factory=list)
+    b_s: list[float] = field(default_factory=list)
+    ratios: list[float] = field(default_factory=list)
+    peak_bytes: int | None = None
+
+    def add(self, a_s: float, b_s: float) -> None:
+        self.a_s.append(a_s)
+        self.b_s.append(b_s)
+        self.ratios.append(math.log(b_s / a_s))
+
+    def measured(self, stopped: str, among: int = 1) -> Measured:
+        before_ms, after_ms = 1e3 * _mean(self.a_s), 1e3 * _mean(self.b_s)
+        return Measured(gain(self.ratios, among), before_ms, after_ms, self.peak_bytes, self.ratios, stopped)
 
 
 @dataclass
@@ -136,7 +159,6 @@ class Bench:
         seconds: float,
         told: Callable[[Gain], None] | None = None,
         share: float = 0.0,
-        first_look: int = LEAST_QUADS,
         enough: Callable[[Sequence[float]], str] | None = None,
     ) -> Measured:
         """The gain of ``b`` over ``a``, from quads for at most so many seconds; at least the first quad is taken.
@@ -146,48 +168,94 @@ class Bench:
             seconds: for the quads.
             told: called after each quad.
             share: of the gain that half of its interval may be, where that is more than the precision asked for.
-            first_look: quads after which that may end it; before `LEAST_QUADS` no gain is certain.
             enough: why no more quads are needed after these log ratios, "" where they are; by the precision where None.
 
         Raises:
             VariantError: one of them failed.
         """
         until = self._clock() + seconds
-        ratios: list[float] = []
-        a_s: list[float] = []
-        b_s: list[float] = []
-        peak = None
-        found = gain(ratios)
+        quads = _Quads()
         while True:
             began = self._clock()
             try:
-                first = self._turn(a, b)
-                middle = [self._turn(b, a), self._turn(b, a)]
-                slower = min(one[0] for one in middle) / b.samples > _HOPELESS * first[0] / a.samples
-                hopeless = enough is None and not ratios and slower
-                last = first if hopeless else self._turn(a, b)
+                hopeless = self._quad(a, b, quads, enough is None)
             except VariantError:
-                if ratios and self._clock() > until:
-                    return Measured(found, 1e3 * _mean(a_s), 1e3 * _mean(b_s), peak, ratios, "the time is up")
+                if quads.ratios and self._clock() > until:
+                    return quads.measured("the time is up")
                 raise
-            blocks_a = [first, last]
-            a_s.append(sum(one[0] for one in blocks_a) / 2)
-            b_s.append(sum(one[0] for one in middle) / 2 / b.samples * a.samples)
-            peaks = [one[1] for one in middle if one[1] is not None]
-            peak = max(peaks, default=peak)
-            ratios.append(math.log(b_s[-1] / a_s[-1]))
-            found = gain(ratios)
+            found = gain(quads.ratios)
             if told is not None:
                 told(found)
             now = self._clock()
             # On a busy machine the first look comes later.
-            ends = until if found.quads >= first_look else min(until + seconds, now + self.left_s())
-            done = self._enough(found, share, first_look) if enough is None else enough(ratios)
+            ends = until if found.quads >= LEAST_QUADS else min(until + seconds, now + self.left_s())
+            done = self._enough(found, share) if enough is None else enough(quads.ratios)
             stopped = "it clearly loses" if hopeless else done
             if not stopped and 2 * now - began > ends:
                 stopped = "the time is up"
             if stopped:
-                return Measured(found, 1e3 * _mean(a_s), 1e3 * _mean(b_s), peak, ratios, stopped)
+                return quads.measured(stopped)
+
+    def race(
+        self, a: TakesTurns, others: Sequence[TakesTurns], seconds: float, told: Callable[[int, Gain], None]
+    ) -> list[Measured | VariantError | None]:
+        """Which of these are better than ``a``, all in one process: a quad of each, round after round, for at most so
+        many seconds. What was slower, or faster, in each of its first quads has run, and what is known well.
+
+        Args:
+            a, others: what takes turns.
+            seconds: for all of them.
+            told: called with the place in ``others`` after each quad.
+
+        Returns:
+            Of each, what was measured, or its failure; None where there was no time for a quad.
+        """
+        until = self._clock() + seconds
+        quads = [_Quads() for _ in others]
+        failed: dict[int, VariantError] = {}
+        running = list(range(len(others)))
+        while running:
+            for number in list(running):
+                began = self._clock()
+                try:
+                    if not quads[number].ratios:
+                        # Its first block is slower than the next ones.
+                        self._steps[others[number]] = _LEAST_STEPS
+                        step_s, _ = self._turn(others[number], a)
+                        self._steps[others[number]] = _steps_for(step_s, self._block_s(others[number]))
+                    hopeless = self._quad(a, others[number], quads[number], True)
+                except VariantError as error:
+                    failed[number] = error
+                    running.remove(number)
+                    continue
+                ratios = quads[number].ratios
+                found = gain(ratios)
+                told(number, found)
+                lost = len(ratios) >= LEAST_QUADS and found.high < 0
+                slower = lost or (len(ratios) >= _SLOWER_TWICE and min(ratios) > 0)
+                faster = len(ratios) >= _FASTER_THRICE and _percent(max(ratios)) > WORTH
+                known = len(ratios) >= LEAST_QUADS and found.half_width <= self._precision
+                if hopeless or slower or faster or known or len(ratios) >= LOOKS[-1]:
+                    running.remove(number)
+                now = self._clock()
+                if 2 * now - began > until:
+                    running = []
+                    break
+        return [
+            failed.get(number) or (one.measured("", len(others)) if one.ratios else None)
+            for number, one in enumerate(quads)
+        ]
+
+    def _quad(self, a: TakesTurns, b: TakesTurns, quads: _Quads, gives_up: bool) -> bool:
+        """Add a quad; whether the first one shows that ``b`` is hopelessly slow. Raises VariantError."""
+        first = self._turn(a, b)
+        middle = [self._turn(b, a), self._turn(b, a)]
+        slower = min(one[0] for one in middle) / b.samples > _HOPELESS * first[0] / a.samples
+        hopeless = gives_up and not quads.ratios and slower
+        last = first if hopeless else self._turn(a, b)
+        quads.add((first[0] + last[0]) / 2, sum(one[0] for one in middle) / 2 / b.samples * a.samples)
+        quads.peak_bytes = max((one[1] for one in middle if one[1] is not None), default=quads.peak_bytes)
+        return hopeless
 
     def in_a_second_process(
         self, a: TakesTurns, b: Variant, first: Measured, left_s: float, start_timeout_s: float
@@ -231,17 +299,15 @@ class Bench:
             first.stopped,
         )
 
-    def _enough(self, found: Gain, share: float, first_look: int) -> str:
+    def _enough(self, found: Gain, share: float) -> str:
         """Why no more quads are needed; "" where they are."""
         if is_lost(found):
             return "it clearly loses"
-        looked = found.quads in LOOKS or first_look <= found.quads < LEAST_QUADS
-        if looked and found.half_width <= max(self._precision, share * abs(found.percent)):
+        if found.quads in LOOKS and found.half_width <= max(self._precision, share * abs(found.percent)):
             return "the interval is as narrow as needed"
         return "no more looks are planned" if found.quads >= LOOKS[-1] else ""
 
     def _block_s(self, variant: TakesTurns) -> float:
-        """Within one process no other one has to wake up first."""
         return _SHORT_BLOCK_S if isinstance(variant, Switched) else self._between_s
 
     def _turn(self, variant: TakesTurns, other: TakesTurns) -> tuple[float, int | None]:
@@ -262,15 +328,25 @@ def least_s(step_s: float) -> float:
 
 def look_s(step_s: float) -> float:
     """Seconds of a measurement in a running process that shows which of two sets is better."""
-    return LOOK * 1.1 * (4 * max(_SHORT_BLOCK_S, _LEAST_STEPS * step_s) + 2 * _STEPS_OF_SWITCH * step_s)
+    return LOOK * quad_s(step_s)
+
+
+def quad_s(step_s: float) -> float:
+    """Seconds of four blocks in a running process."""
+    return 1.1 * (4 * max(_SHORT_BLOCK_S, _LEAST_STEPS * step_s) + 2 * _STEPS_OF_SWITCH * step_s)
 
 
 def _steps_for(step_s: float, block_s: float) -> int:
     return max(_LEAST_STEPS, min(_MOST_STEPS, math.ceil(block_s / max(step_s, 1e-6))))
 
 
+def _percent(log_ratio: float) -> float:
+    """That it is faster."""
+    return 100 * (1 - math.exp(log_ratio))
+
+
 def _mean(values: list[float]) -> float:
     return math.fsum(values) / len(values)
 
 
-__all__ = ["Bench", "Measured", "TakesTurns", "VariantError", "least_s", "look_s"]
+__all__ = ["Bench", "Measured", "TakesTurns", "VariantError", "least_s", "look_s", "quad_s"]

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_dlprof_plugin.metrics.loader import HANDOVER_NS, WORTH, LoaderForecast
+from tb_dlprof_plugin.metrics.loader.forecast import WORTH, LoaderForecast
+from tb_dlprof_plugin.metrics.loader.work import HANDOVER_NS
 from tb_dlprof_plugin.simulation.loader import LoaderWork, WorkersStep, fewest_workers, steps_with
 
 WORKERS = (1, 2, 4, 8)
@@ -72,8 +73,10 @@ def _work(loading: Loading, cpu_count: int) -> LoaderWork:
     return LoaderWork(
         make_cpu=np.full(1, made_ns if on_cpu else 0.0),
         make_off=np.full(1, 0.0 if on_cpu else made_ns),
+        alone_cpu=np.full(1, made_ns if on_cpu else 0.0),
         put_cpu=handover,
         unpickle=handover,
+        unpickle_wait=nothing,
         pin=nothing,
         handover=float(HANDOVER_NS),
         next_cpu=0.0,

@@ -14,7 +14,7 @@ from tb_dlprof_plugin.trial.experiment import Bench, Measured, least_s, look_s
 from tb_dlprof_plugin.trial.inside.remedy import Changes, Remedy, environment_of
 from tb_dlprof_plugin.trial.loading import Loading
 from tb_dlprof_plugin.trial.protocol import Checks, Ready
-from tb_dlprof_plugin.trial.statistics import LEAST_QUADS, WORTH, Gain
+from tb_dlprof_plugin.trial.statistics import WORTH, Gain
 from tb_dlprof_plugin.trial.switched import CHECKED, Host, OfScript, Switched
 from tb_dlprof_plugin.trial.variant import Laboratory, PortTakenError, Variant, VariantError
 from tb_dlprof_plugin.trial.verdict import compare
@@ -294,7 +294,6 @@ class Measuring:
         other: OfScript,
         variant: OfScript,
         share: float = 0.0,
-        first_look: int = LEAST_QUADS,
     ) -> Measured | None:
         """Fill the row with what ``variant`` gains over ``other``; None where nothing was measured.
 
@@ -305,7 +304,6 @@ class Measuring:
             other: what it is measured against.
             variant: where it has not been started, it is; the caller ends it.
             share: of the gain that half of its interval may be, where that is more than the precision asked for.
-            first_look: quads after which that may end it.
         """
         if self.bench.exclusive and other.host is not variant.host:
             other.end()
@@ -323,7 +321,6 @@ class Measuring:
                 min(seconds, self.left_s),
                 lambda found: self.listener.progress(row.remedy, found),
                 share,
-                first_look,
             )
         except VariantError as error:
             row.verdict, row.verdict_text = None, ""

@@ -1,9 +1,9 @@
 """Which set of remedies is best, within a budget of time.
 
-What is likely to gain is put together at once and measured. What the set does not need is left out, by halves while
-nothing of a half is needed (after Zeller and Hildebrandt, "Simplifying and isolating failure-inducing input", 2002):
-with few remedies that matter, a set of n costs some log n measurements. What may be better is added, or takes the place
-of another one. The set is then measured in fresh processes against the unchanged script. Remedies alone come last.
+What is likely to gain is put together at once and measured. Then all sets that differ from it by one remedy, without
+it, with another one or with another one of its kind, race against it within the running script: a quad of each in
+turns, and what is slower is soon out. What is better is put together, and has to hold a second time. The set is then
+measured in fresh processes against the unchanged script; time for that is kept. Remedies alone come last.
 
 Gains do not add up: what gains alone may gain nothing next to another one, and what gains nothing alone may be what
 another one needs, as a half precision needs the memory format channels last.
@@ -12,70 +12,64 @@ another one needs, as a half precision needs the memory format channels last.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tb_dlprof_plugin.metrics.loader import LoaderForecast
+from tb_dlprof_plugin.metrics.loader.forecast import LoaderForecast
 from tb_dlprof_plugin.model.trial_result import BUDGET_USED, INSIDE, OTHER_TRAININGS, BestSet, TriedRemedy
 from tb_dlprof_plugin.trial.experiment import LOOK
 from tb_dlprof_plugin.trial.inside.remedy import Changes, Remedy, environment_of, one_of_each_group
 from tb_dlprof_plugin.trial.loading import workers_needed
-from tb_dlprof_plugin.trial.measuring import Measuring, name_of
-from tb_dlprof_plugin.trial.statistics import LEAST_QUADS, WORTH
+from tb_dlprof_plugin.trial.measuring import name_of
+from tb_dlprof_plugin.trial.racing import SCREENING, SLOWER, Change, Chunk, Racing, names_of
+from tb_dlprof_plugin.trial.statistics import LEAST_QUADS
 from tb_dlprof_plugin.trial.switched import OfScript
 from tb_dlprof_plugin.trial.variant import Variant, VariantError
 
-_SCREENING = 0.1
-"""Share of a gain that half of its interval may be, while it is only to be seen which set is better."""
+_FIRST = 0.5
+"""Share of a gain that half of its interval may be, while it is only to be seen whether the first set gains."""
 _ALONE = 1.5
-"""Times a look, in which a gain of one remedy can be certain."""
-_UNSURE = 3.0
-"""Percent that a smaller set has to be faster at most, on a busy machine, before anything is left out."""
-_NEEDLESS = 1.0
-"""Percent of the step that a remedy of a set may cost when it is left out."""
+"""Times a look, in which a gain can be certain."""
+_RACE = 0.6
+"""Of the time before the confirmation, for one race: what is put together after it has to hold."""
+_SLIGHTLY = 1.0
+"""Percent that one set has to gain more than another one that was confirmed, or of the step that page faults take."""
 _SHARE_OF_CONFIRMATION, _SHARE_HERE = 0.6, 0.3
 """Of the budget, at most: where fresh processes would need more, the set is measured where it was found."""
 _MEASURED = 1.5
 """Times the shortest measurement that is kept for one on a busy machine."""
-_MEASURED_EARLY = 2.0
-"""The same for all that is likely to gain, in a fresh process."""
-_CONFIRMED_MORE = 1.25
-"""Times the start of the first process that two more take at the same time."""
+_CONFIRMED_MORE, _CONFIRMED_MOST, _CPUS_OF_STARTS = 1.25, 2.0, 4
+"""Times the start of the first process that two more take at the same time; the second where there are fewer CPUs."""
 _LIKELY = 5.0
 """Percent above which all of an interval lies that says what is best so far, where nothing is certain."""
-_DISTURBED = 1.4
-"""Times the step before fresh processes started."""
-_SLOW_START_S, _CPUS_IN_BACKGROUND = 8.0, 8
-"""From which on fresh processes start while sets are compared, where there are so many CPUs."""
+_CPUS_IN_BACKGROUND = 8
+"""From which on a process may compile while sets are compared."""
+_COMPILES_S, _COMPILES_GPU_S = 10.0, 30.0
+"""That a compilation in the running process may take, with what is compared then."""
+_UNLIKELY = 3.0
+"""Times that, for what is not expected to gain: it may try many kernels."""
 _WITHOUT_IT = "The best set is as fast without it."
-_SLOWER = "Its first steps take much longer."
 _NO_MORE = "The best set is no faster with it."
 
-_WORKERS_GROUP, _MEMORY = "loader_workers", "host_memory_kept"
-
-Chunk = tuple[Remedy, ...]
+_WORKERS_GROUP, _MEMORY, _FEWEST_LAUNCHES = "loader_workers", "host_memory_kept", "compile_reduce_overhead"
 
 
 @dataclass
-class Search(Measuring):
+class Search(Racing):
     """One trial of a script.
 
     Attributes:
-        rows: of single remedies: measured, or why not.
-        sets: of several, measured against the unchanged script.
         expected: by name, percent that a remedy is expected to gain; below 0 it is not put into the first set.
-        forecasts: by name, percent that the advice on an earlier recording expects.
         of_loader: what an earlier recording says about numbers of workers; None without one.
         kept_s: of the budget, for the confirmation.
     """
 
-    rows: list[TriedRemedy] = field(default_factory=list)
-    sets: list[TriedRemedy] = field(default_factory=list)
     expected: dict[str, float] = field(default_factory=dict)
     kept_s: float = 0.0
-    forecasts: Mapping[str, float] = field(default_factory=dict)
     of_loader: LoaderForecast | None = None
     _chosen: list[Remedy] = field(default_factory=list)
+    _waits_for_cpu: bool = False
+    """Whether what makes kernels shorter gained nothing."""
     _early: Variant | None = None
     """A fresh process with what is likely to gain, which starts while sets are compared."""
     _early_set: list[Remedy] = field(default_factory=list)
@@ -87,6 +81,8 @@ class Search(Measuring):
     """Names of a set that trains something else from a fresh process's first step on, unless each was cleared."""
     _unchanged: Variant | None = None
     """The unchanged script in a fresh process, with another seed."""
+    _due_s: float = 0.0
+    """Of `clock`, when it should have started."""
 
     def run(self, candidates: Sequence[Remedy], expected: Mapping[str, float], first: Sequence[str] = ()) -> BestSet:
         """Find the best set, then measure remedies alone while the budget lasts; what is best.
@@ -102,7 +98,7 @@ class Search(Measuring):
         self.expected = {**expected, **self._workers(candidates)}
         if self.host is not None and self.laboratory is not None:
             faults = self.page_faults_percent()
-            self.expected[_MEMORY] = faults if faults > _NEEDLESS else -1.0
+            self.expected[_MEMORY] = faults if faults > _SLIGHTLY else -1.0
         known = {row.remedy for row in self.rows if row.no_effect}
         ordered = sorted((one for one in candidates if one.name not in known), key=lambda one: -self._expects(one))
         likely = [one for one in ordered if one.name in first] if first else self._likely(ordered)
@@ -117,22 +113,20 @@ class Search(Measuring):
                     self.yardstick_of(other_seed)
                 finally:
                     other_seed.end()
-            here = [one for one in likely if self._is_here(one)]
-            self._chosen = self._together([], tuple(here)) if here else []
-            self._start_early([*self._chosen, *(one for one in likely if one not in here)])
-            if self._chosen and self._row([*self._chosen]).gain_percent is None:
-                row = self._measure_set(self._chosen, _ALONE * self.look_s, _SCREENING)
-                if self._early is not None and (row.before_ms or 0.0) > _DISTURBED * self.baseline_step_ms:
-                    self._measure_undisturbed(row)
-            self._leave_out()
-            self._add([one for one in ordered if one not in self._chosen and one.samples == 1])
+            self._choose_first([one for one in likely if self._is_here(one)], ordered)
+            self._start()
+            self._start_elsewhere(likely, ordered)
+            self._improve(ordered)
+            if self._chosen and self.row_for(self._chosen).gain_percent is None and self.left_s > self.look_s:
+                # It must not be lost where no fresh process comes in time.
+                self._measure_set(self._chosen)
             self._confirm([one for one in likely if not self._is_here(one)])
             self._forget_larger()
             self._alone(ordered)
         finally:
             self.end_fresh()
             for one in ordered:
-                row = self._row([one])
+                row = self.row_for([one])
                 if row.gain_percent is None and not (row.no_effect or row.error or row.stopped or row.verdict):
                     row.not_tried = BUDGET_USED
             self.rows.sort(key=by_gain)
@@ -180,6 +174,10 @@ class Search(Measuring):
         self.end_fresh()
         self.end_host()
 
+    def is_disturbed(self) -> bool:
+        """Whether a fresh process is on its way."""
+        return any(one is not None and one.alive and not one.ready for one in (self._early, self._unchanged))
+
     def _workers(self, candidates: Sequence[Remedy]) -> dict[str, float]:
         """What remedies of the number of DataLoader workers are expected to gain: only the one that is needed is
         tried."""
@@ -198,7 +196,7 @@ class Search(Measuring):
             why = f"By the loader's own times {needed[0]} are needed."
         for one in of_workers:
             if needed is None or one.name != f"{_WORKERS_GROUP}_{needed[0]}":
-                self._note(one, no_effect=why)
+                self.note(one, no_effect=why)
             else:
                 self.forecasts = {**self.forecasts, one.name: needed[1]}
         return {} if needed is None else {f"{_WORKERS_GROUP}_{needed[0]}": needed[1]}
@@ -206,19 +204,28 @@ class Search(Measuring):
     def _expects(self, one: Remedy) -> float:
         return self.expected.get(one.name, one.usual_percent)
 
+    def _may_gain(self, one: Remedy) -> bool:
+        return self._expects(one) > 0 and one.samples == 1 and one.changes is not Changes.TRAINING
+
     def _likely(self, ordered: Sequence[Remedy]) -> list[Remedy]:
         """What is put together first."""
-        return one_of_each_group(
-            one
-            for one in ordered
-            if self._expects(one) > 0 and one.samples == 1 and one.changes is not Changes.TRAINING
-        )
+        return one_of_each_group(filter(self._may_gain, ordered))
 
     def _is_here(self, one: Remedy) -> bool:
         """Whether it is in the first set: what compiles is not where a start is slow, but in a process of its own."""
         if self.host is None:
             return True
-        return self.switches([one]) and not (one.group == "compile" and self.laboratory is not None)
+        return self.switches([one]) and not (one.compiles and self.laboratory is not None)
+
+    def _start_elsewhere(self, likely: Sequence[Remedy], ordered: Sequence[Remedy]) -> None:
+        """The chosen set, with what is likely to gain and not switched, starts in a process of its own while sets are
+        compared, where CPUs are free: it may compile for long."""
+        others = [one for one in likely if not self._is_here(one)]
+        if self._waits_for_cpu:
+            others = [*(one for one in ordered if one.name == _FEWEST_LAUNCHES), *others]
+        if others and self.ready and self.ready[0].cpu_count >= _CPUS_IN_BACKGROUND:
+            found = one_of_each_group([*others, *self._chosen])
+            self._start([*(one for one in found if one not in others), *(one for one in found if one in others)])
 
     # --- sets in the running process
 
@@ -227,7 +234,7 @@ class Search(Measuring):
         if not chunk or self.left_s < self.kept_s:
             return base
         larger = [*base, *chunk]
-        row, variant = self._new_row(larger), self.variant(larger)
+        row, variant = self.new_row(larger), self.variant(larger)
         ready = self.checked(row, larger, variant)
         if ready is None or row.verdict in OTHER_TRAININGS or self.bench.exclusive:
             variant.end()
@@ -235,31 +242,31 @@ class Search(Measuring):
             self.keep_idle([one for one in larger if one.name not in ready.no_effect], variant)
         if ready is not None and self.is_slow(ready):
             if len(chunk) == 1:
-                self._note(chunk[0], stopped=_SLOWER)
+                self.note(chunk[0], stopped=SLOWER)
                 return base
         elif ready is not None and row.verdict not in OTHER_TRAININGS:
             for one in larger:
                 if one.name in ready.no_effect:
-                    self._note(one, no_effect=ready.no_effect[one.name])
+                    self.note(one, no_effect=ready.no_effect[one.name])
             return [one for one in larger if one.name not in ready.no_effect]
         if row.no_effect:
             for one in chunk:
-                self._note(one, no_effect=row.no_effect if len(chunk) == 1 else "It changes nothing here.")
+                self.note(one, no_effect=row.no_effect if len(chunk) == 1 else "It changes nothing here.")
             return base
         if row.not_tried:
             return base
         if len(chunk) == 1:
             row.remedy = chunk[0].name
-            self._note(chunk[0], error=row.error, verdict=row.verdict, verdict_text=row.verdict_text)
+            self.note(chunk[0], error=row.error, verdict=row.verdict, verdict_text=row.verdict_text)
             return base
         first, second = _halves(chunk)
         return self._together(self._together(base, first), second)
 
-    def _measure_set(self, chosen: Sequence[Remedy], seconds: float, share: float) -> TriedRemedy:
+    def _measure_set(self, chosen: Sequence[Remedy], seconds: float = 0.0, share: float = SCREENING) -> TriedRemedy:
         """Its row, against the unchanged script."""
-        row, variant = self._row(chosen), self.variant(chosen)
+        row, variant = self.row_for(chosen), self.variant(chosen)
         try:
-            self.measure(row, chosen, seconds, self.baseline, variant, share)
+            self.measure(row, chosen, seconds or _ALONE * self.look_s, self.baseline, variant, share)
         finally:
             variant.end()
         if self.host is None:
@@ -267,74 +274,97 @@ class Search(Measuring):
         self.listener.row(row)
         return row
 
-    def _leave_out(self) -> None:
-        """Leave out what the chosen set does not need, first what was expected to gain least."""
-        chosen = sorted(self._chosen, key=self._expects)
-        waiting = _halves(tuple(chosen)) if len(chosen) > 1 else []
-        while waiting and len(self._chosen) > 1 and self._has_time():
-            chunk = tuple(one for one in waiting.pop(0) if one in self._chosen)
-            if not chunk:
-                continue
-            if len(chunk) == len(self._chosen):
-                waiting = [*_halves(chunk), *waiting]
-                continue
-            rest = [one for one in self._chosen if one not in chunk]
-            gained = self._gain_over_chosen(rest)
-            if gained is not None and gained >= -_NEEDLESS:
-                for one in chunk:
-                    self._note(one, stopped=_WITHOUT_IT)
-                self._chosen = rest
-            elif len(chunk) > 1:
-                waiting = [*_halves(chunk), *waiting]
-
-    def _add(self, others: Sequence[Remedy]) -> None:
-        """Add, or put in the place of another one of its group, what makes the chosen set better."""
-        done = {row.remedy for row in self.rows if row.no_effect or row.error or row.verdict in OTHER_TRAININGS}
-        done |= {row.remedy for row in self.rows if row.stopped in (_WITHOUT_IT, _SLOWER)}
-        for one in others:
-            if one.name in done or not self.switches([one]) or one.changes is Changes.TRAINING:
-                continue
-            if self._early is not None and one.group == "compile":
-                continue
-            if not self._has_time():
+    def _choose_first(self, likely: Sequence[Remedy], ordered: Sequence[Remedy]) -> None:
+        """Choose what is likely to gain, if it does; else, on a GPU that may wait for the CPU, what spares the CPU."""
+        sparing = one_of_each_group(
+            one for one in ordered if self._may_gain(one) and self._is_here(one) and not one.of_kernels
+        )
+        for first in (likely, sparing) if self.ready and self.ready[0].cuda else (likely,):
+            self._chosen = self._together([], tuple(first))
+            row = self.row_for(self._chosen) if self._chosen else None
+            if row is not None and row.gain_percent is None:
+                row = self._measure_set(self._chosen, share=_FIRST)
+            if row is not None and (row.gain_percent is None or row.gain_percent > 0):
+                self._pace_ms = row.after_ms
                 return
-            larger = [*(other for other in self._chosen if not one.group or other.group != one.group), one]
-            gained = self._gain_over_chosen(larger, one)
-            if gained is not None and gained > WORTH:
-                # One of many looks: it has to hold a second time.
-                gained = self._gain_over_chosen(larger, one) if self._has_time() else None
-            if gained is not None and gained > WORTH:
-                self._chosen = larger
-            elif gained is not None:
-                self._note(one, stopped=_NO_MORE)
+            self._chosen, self._waits_for_cpu = [], True
 
-    def _gain_over_chosen(self, candidates: list[Remedy], added: Remedy | None = None) -> float | None:
-        """Percent that a set gains over the chosen one, less what is unsure; of an added remedy only what is certain at
-        95 %. None where it fails, changes nothing or trains something else."""
-        row, variant = self._new_row(candidates), self.variant(candidates)
-        chosen = self.variant(self._chosen) if self._chosen else self.baseline
-        try:
-            measured = self.measure(row, candidates, self.look_s, chosen, variant, _SCREENING, LOOK)
-        finally:
-            variant.end()
-            if chosen is not self.baseline:
-                self.keep_idle(self._chosen, chosen)
-        alone = added is not None and not self._chosen
-        if measured is None or row.verdict in OTHER_TRAININGS:
-            if added is not None and not row.not_tried:
-                self._note(added, error=row.error, no_effect=row.no_effect, verdict=row.verdict,
-                           verdict_text=row.verdict_text)  # fmt: skip
-            return None
-        if alone:
-            self._keep(row)
-        if added is None:
-            # Where it cannot be seen what is needed, more stays in the set.
-            return measured.gain.percent - min(measured.gain.half_width / 2, _UNSURE)
-        return measured.gain.percent if measured.gain.low > 0 else min(measured.gain.percent, 0.0)
+    def _improve(self, ordered: Sequence[Remedy]) -> None:
+        """Leave out of the chosen set what it does not need, and add, or put in the place of another one of its group,
+        what makes it better."""
+        seen = {names_of(self._chosen)}
+        while self._has_time():
+            changes = next(
+                (
+                    new
+                    for some in self._changes(ordered)
+                    if (new := [one for one in some if self._set(one) not in seen])
+                ),
+                [],
+            )
+            gains = self.raced(self._chosen, changes, _RACE * (self.left_s - self.kept_s))
+            if not gains:
+                return
+            seen |= {self._set(one) for one in gains}
+            better = []
+            for one, found in gains.items():
+                if one.is_better(found) and (one.out or (found is not None and found.low > 0)):
+                    better.append(one)
+                elif found is not None and one.added:
+                    self.note(one.added[0], stopped=_NO_MORE)
+            # The best one last: it takes the place of others of its group.
+            better.sort(key=lambda one: gains[one].percent)  # type: ignore[union-attr]
+            if better and not self._takes(better) and len(better) > 1:
+                self._takes(better[-1:])
+            if self.clock() >= self._due_s:
+                self._wait_for_unchanged()
+
+    def _set(self, change: Change) -> frozenset[str]:
+        return names_of(change.of(self._chosen))
+
+    def _changes(self, ordered: Sequence[Remedy]) -> Iterator[list[Change]]:
+        """Those of the chosen set by one remedy: what is likely to gain and what may be left out; then the others."""
+        done = {row.remedy for row in self.rows if row.no_effect or row.error or row.verdict in OTHER_TRAININGS}
+        done |= {row.remedy for row in self.rows if row.stopped in (_WITHOUT_IT, SLOWER, _NO_MORE)}
+        done |= {one.name for one in self._chosen}
+        others = [
+            one
+            for one in ordered
+            if one.name not in done
+            and one.samples == 1
+            and one.changes is not Changes.TRAINING
+            and self.switches([one])
+        ]
+        compiling = [one for one in others if one.compiles and self._can_compile(one)]
+        likely = [one for one in others if self._may_gain(one) and (not one.compiles or one in compiling[:1])]
+        less = sorted(self._chosen, key=self._expects) if len(self._chosen) > 1 else []
+        yield [*(Change(added=(one,)) for one in likely), *(Change(out=(one,)) for one in less)]
+        yield [Change(added=(one,)) for one in others if one not in likely and not one.compiles]
+        yield [Change(added=(one,)) for one in compiling[:1]]
+
+    def _can_compile(self, one: Remedy) -> bool:
+        """Whether there is time for a compilation in the running process, and none in a process of its own."""
+        takes_s = _COMPILES_GPU_S if self.ready and self.ready[0].cuda else _COMPILES_S
+        least_s = takes_s if self._may_gain(one) else _UNLIKELY * takes_s
+        return self._early is None and self.left_s - self.kept_s > least_s
+
+    def _takes(self, changes: Sequence[Change]) -> bool:
+        """Choose the set with these changes where it holds a second time that they make it better."""
+        added = one_of_each_group(one for change in reversed(changes) for one in change.added)
+        change = Change(tuple(one for change in changes for one in change.out), tuple(added))
+        larger = change.of(self._chosen)
+        if not larger or not self._has_time():
+            return False
+        if not change.is_better(self.raced(self._chosen, [change], LOOK * self.quad_s(self._chosen)).get(change)):
+            return False
+        for one in change.out:
+            self.note(one, stopped=_WITHOUT_IT)
+        self._chosen = larger
+        return True
 
     def _has_time(self) -> bool:
-        """Whether one more set can be measured before the confirmation."""
-        return self.left_s - self.kept_s > 1.3 * self.look_s
+        """Whether another set can be compared before the confirmation."""
+        return self.left_s - self.kept_s > 1.3 * LOOK * self.quad_s(self._chosen)
 
     # --- fresh processes
 
@@ -343,88 +373,88 @@ class Search(Measuring):
         here = min(self.least_s, _SHARE_HERE * self.budget_s)
         if self.laboratory is None or self.host is None:
             return here
-        fresh = self._starts_s + _MEASURED * self.least_s
+        fresh = self._starts_s() + (1 + (self._early is not None)) * _MEASURED * self.least_s
         return fresh if fresh <= _SHARE_OF_CONFIRMATION * self.budget_s else here
 
-    @property
-    def _starts_s(self) -> float:
+    def _starts_s(self, final: Sequence[Remedy] = ()) -> float:
         """Seconds of the starts of a confirmation; where the GPU has memory for one process, each turn is a start."""
-        if self.bench.exclusive:
-            return 5 * _CONFIRMED_MORE * self.fresh_s(count=5)
-        return _CONFIRMED_MORE * self.fresh_s(count=2)
+        variables = environment_of(final)
+        if self._unchanged is not None and self._unchanged.ready:
+            # It has started, and the other one takes as long.
+            return _CONFIRMED_MORE * max(self._unchanged.ready[0].since_start_s, self.fresh_s(variables))
+        few = bool(self.ready) and self.ready[0].cpu_count < _CPUS_OF_STARTS
+        more, turns = _CONFIRMED_MOST if few else _CONFIRMED_MORE, 5 if self.bench.exclusive else 1
+        return turns * more * self.fresh_s(variables, max(turns, 2))
 
-    def _start_early(self, likely: Sequence[Remedy]) -> None:
-        """Start a fresh process with all that is likely to gain, and one without, where that takes long and disturbs
-        nothing."""
+    def _start(self, likely: Sequence[Remedy] = ()) -> None:
+        """Start the unchanged script in a fresh process, or one with what is likely to gain, in the background, where
+        that disturbs nothing and there is time to measure it."""
         first = self.ready[0] if self.ready else None
-        if first is None or self.laboratory is None or self.host is None or len(likely) < 1:
+        if first is None or self.laboratory is None or self.host is None or self.bench.exclusive:
             return
         room = self.fitting is None or self.fitting >= 2
-        slow = self.start_s > _SLOW_START_S and first.cpu_count >= _CPUS_IN_BACKGROUND
-        late = self.left_s < self._starts_s + self.least_s
-        if late or not slow or not room or self.bench.exclusive or first.measures_kernels:
+        if not room or first.measures_kernels or self.left_s < self._starts_s(likely) + self.least_s:
             return
-        self._early, self._early_set = self.fresh(likely), list(likely)
-        self._unchanged = self.fresh_baseline()
-        for one in (self._early, self._unchanged):
-            try:
-                one.launch(self.start_timeout_s)
-            except VariantError as error:
-                self.notes.append(f"{error}.")
-                self.end_fresh()
-                return
-        # What has started needs its measurement alone, which claims the most.
-        self.kept_s = _MEASURED_EARLY * self.least_s
+        one = self.fresh(likely) if likely else self.fresh_baseline()
+        try:
+            one.launch(self.start_timeout_s)
+        except VariantError as error:
+            self.notes.append(f"{error}.")
+            return
+        if likely:
+            self._early, self._early_set = one, list(likely)
+        else:
+            self._unchanged, self._due_s = one, self.clock() + self.fresh_s()
 
-    def _measure_undisturbed(self, row: TriedRemedy) -> None:
-        """A start takes CPUs: a step that these pace is measured without it, and what was measured is no result."""
-        self.end_fresh()
-        self._early_set = []
+    def _wait_for_unchanged(self) -> None:
+        """Until it has started: what a start takes, and with that the time for the confirmation, are known then."""
+        if self._unchanged is not None and not self._unchanged.ready:
+            try:
+                self.yardstick_of(self._unchanged)
+            except VariantError as error:
+                self.notes.append(f"The unchanged script in a fresh process: {error}.")
+                self.end_fresh()
         self.kept_s = self._confirmation_s()
-        (self.rows if len(self._chosen) == 1 else self.sets).remove(row)
-        self._measure_set(self._chosen, _ALONE * self.look_s, _SCREENING)
 
     def _confirm(self, of_processes: Sequence[Remedy]) -> None:
         """Measure the final set against the unchanged script, in fresh processes where there is time."""
-        if self._early is not None:
-            if self._chosen and not self.best().remedies and self.left_s > 1.5 * _ALONE * self.look_s:
-                # It must not be lost where the larger set does not come to its steps in time.
-                self._measure_set(self._chosen, _ALONE * self.look_s, _SCREENING)
-            row = self._confirm_early()
-            ours = self._row(self._chosen).gain_percent if self._chosen else None
-            if row is not None and row.is_gain and (ours or 0.0) < (row.gain_percent or 0.0) + _NEEDLESS:
-                return
-        more = [one for one in of_processes if self.host is not None and not self.switches([one])]
-        # What was measured first; then what was not, if there is time.
-        sets = [final for final in (self._chosen, [*self._chosen, *more] if more else []) if final]
-        enough_s = self._starts_s + self.least_s / 2
-        if self.laboratory is not None and self.host is not None and self.left_s > enough_s:
-            for final in sets:
-                if self.left_s < max(enough_s, self.fresh_s(environment_of(final)) + self.least_s / 2):
-                    break
+        self._wait_for_unchanged()
+        fresh = self.laboratory is not None and self.host is not None
+        more = [one for one in of_processes if not self.switches([one])]
+        # What started first; what was measured; then what was not, if there is time.
+        for final in (self._early_set, list(self._chosen), [*self._chosen, *more] if more else []):
+            is_early = final is self._early_set and self._early is not None
+            enough_s = self.least_s / 2 + (0.0 if is_early else self._starts_s(final))
+            known, best = self.row_for(final).gain_percent if final else None, self._confirmed
+            less = best is not None and known is not None and known < (best.gain_percent or 0.0) + _SLIGHTLY
+            if not fresh or not final or less or self.left_s < enough_s:
+                continue
+            row = self._in_fresh_processes(final, self._early if is_early else None)
+            if row.verdict in OTHER_TRAININGS and len(final) > 1 and not is_early:
+                final = self._cleared(final)
+                if not final or self.left_s < enough_s:
+                    return
                 row = self._in_fresh_processes(final)
-                if row.verdict in OTHER_TRAININGS and len(final) > 1:
-                    final = self._cleared(final)
-                    if not final or self.left_s < enough_s:
-                        return
-                    row = self._in_fresh_processes(final)
-                if row.verdict in OTHER_TRAININGS:
-                    break
-                if row.is_gain and (row is self._confirmed or not self._chosen):
-                    self._chosen = list(final)
-            if self._confirmed is not None:
-                return
-        if self._chosen and not self._row(self._chosen).is_gain and self.left_s > self.look_s:
+            if row.verdict in OTHER_TRAININGS and not is_early:
+                break
+            if row.is_gain and row is self._confirmed and not is_early:
+                self._chosen = list(final)
+        if (
+            self._confirmed is None
+            and self._chosen
+            and not self.row_for(self._chosen).is_gain
+            and self.left_s > self.look_s
+        ):
             row = self._measure_set(self._chosen, max(self.left_s, self.look_s), 0.0)
-            row.stopped = INSIDE if self.laboratory is not None and self.host is not None else row.stopped
+            row.stopped = INSIDE if fresh else row.stopped
 
     def _cleared(self, final: Sequence[Remedy]) -> list[Remedy]:
         """Those of a set that train the same in a fresh process of their own."""
         cleared = []
         for one in final:
-            if self.left_s < self.fresh_s(environment_of([one])) + self.least_s / 2:
+            if self.left_s < self._starts_s([one]) + self.least_s / 2:
                 break
-            row, variant = self._row([one]), self.fresh([one])
+            row, variant = self.row_for([one]), self.fresh([one])
             try:
                 ready = self.checked(row, [one], variant)
             except VariantError:
@@ -439,7 +469,7 @@ class Search(Measuring):
     def _forget_larger(self) -> None:
         """Of sets that have what the best one does not need."""
         chosen = {one.name for one in self._chosen}
-        if chosen and self._row(self._chosen).is_gain:
+        if chosen and self.row_for(self._chosen).is_gain:
             early = {one.name for one in self._early_set}
             self.sets = [
                 row
@@ -447,58 +477,44 @@ class Search(Measuring):
                 if not chosen < (names := set(row.remedy.split("+"))) or (early and names <= early)
             ]
 
-    def _confirm_early(self) -> TriedRemedy | None:
-        """What the process that was started first gains."""
-        early, unchanged = self._early, self._unchanged
-        assert early is not None
-        assert unchanged is not None
-        self.listener.phase(f"Fresh processes start: {name_of(self._early_set)}")
-        # Else the set of the running process is measured there.
-        longest = self.left_s - 1.5 * _ALONE * self.look_s
-        try:
-            for one in (unchanged, early):
-                one.wait_at_most(max(longest, 1.0))
-            self.yardstick_of(unchanged)
-            early.arrived()
-        except VariantError as error:
-            self.notes.append(f"{name_of(self._early_set)} in a fresh process: {error}.")
-            return None
-        return self._against(self._early_set, unchanged, early)
-
-    def _in_fresh_processes(self, final: Sequence[Remedy]) -> TriedRemedy:
+    def _in_fresh_processes(self, final: Sequence[Remedy], started: Variant | None = None) -> TriedRemedy:
         if self.bench.exclusive or self.fitting == 1:
             self.end_host()
-        variant = self.fresh(final)
+        variant = started or self.fresh(final)
+        self.listener.phase(f"Fresh processes start: {name_of(final)}")
         try:
             unchanged = self._unchanged
             if unchanged is None:
                 self._unchanged = unchanged = self.fresh_baseline()
-                self.listener.phase(f"Fresh processes start: {name_of(final)}")
                 unchanged.launch(self.start_timeout_s)
-                if not self.bench.exclusive:
-                    variant.launch(self.start_timeout_s)
+            if started is not None:
+                # Else the set of the running process is measured there.
+                started.wait_at_most(max(self.left_s - 1.5 * _ALONE * self.look_s, 1.0))
+            elif not self.bench.exclusive:
+                variant.launch(self.start_timeout_s)
+            if not unchanged.ready:
                 self.yardstick_of(unchanged)
             return self._against(final, unchanged, variant)
         except VariantError as error:
             self.notes.append(f"{name_of(final)} in fresh processes: {error}.")
-            return self._row(final)
+            return self.row_for(final)
         finally:
             variant.end()
             if self.bench.exclusive:
                 self.end_fresh()
 
     def _against(self, final: Sequence[Remedy], unchanged: OfScript, variant: Variant) -> TriedRemedy:
-        row = self._new_row(final)
+        row = self.new_row(final)
         if self.bench.exclusive:
             unchanged.end()
         if self.checked(row, final, variant) is not None and row.verdict in OTHER_TRAININGS:
             self._unsound |= {one.name for one in final}
-            self._keep(row)
+            self.keep_row(row)
             self.listener.row(row)
             return row
         if not self.bench.exclusive and not self.bench.is_warm(unchanged):
             self.bench.warm_up(unchanged, self.start_timeout_s)
-        measured = self.measure(row, final, max(self.left_s, self.least_s / 2), unchanged, variant)
+        measured = self.measure(row, final, max(self.left_s, self.least_s / 2), unchanged, variant, SCREENING)
         if measured is not None:
             self.confirm(row, measured, unchanged, variant)
         if row.error:
@@ -507,15 +523,15 @@ class Search(Measuring):
         useful = [one for one in final if one.name not in found]
         if useful and len(useful) < len(final):
             row.remedy, row.title = name_of(useful), "; ".join(one.title for one in useful)
-        inside = self._row(useful or final)
+        inside = self.row_for(useful or final)
         if inside.is_gain and (row.gain_percent or 0.0) > 0 and row.quads < LEAST_QUADS:
             # Its processes came too late to say anything else.
             inside.stopped = INSIDE
             return inside
-        self._keep(row)
+        self.keep_row(row)
         self._of_processes.append(row)
         before = self._confirmed
-        if row.is_gain and (before is None or (row.gain_percent or 0.0) > (before.gain_percent or 0.0) + _NEEDLESS):
+        if row.is_gain and (before is None or (row.gain_percent or 0.0) > (before.gain_percent or 0.0) + _SLIGHTLY):
             self._confirmed = row
         self.listener.row(row)
         return row
@@ -524,69 +540,36 @@ class Search(Measuring):
 
     def _alone(self, ordered: Sequence[Remedy]) -> None:
         """Each against the unchanged script, while the budget lasts."""
-        for one in ordered:
-            row = self._row([one])
-            known = row.gain_percent is not None or row.no_effect or row.error
-            if known or row.verdict in OTHER_TRAININGS:
-                continue
-            here = self.switches([one])
-            needed = _ALONE * self.look_s if here else self.fresh_s(environment_of([one])) + self.least_s
-            if self.left_s < 1.1 * needed or (not here and self.laboratory is None):
-                if not row.stopped and row.verdict is None:
-                    row.not_tried = BUDGET_USED
-                self._keep(row)
+        waiting = [one for one in ordered if not self._is_known(self.row_for([one]))]
+        here = sorted((one for one in waiting if self.switches([one])), key=lambda one: one.compiles)
+        if here and self.left_s > self.look_s:
+            self.raced([], [Change(added=(one,)) for one in here], self.left_s)
+        for one in waiting if self.laboratory is not None else ():
+            row = self.row_for([one])
+            if self.switches([one]) or self.left_s < 1.1 * (self.fresh_s(environment_of([one])) + self.least_s):
                 continue
             row.verdict, row.stopped = None, ""
-            variant = self.variant([one])
+            variant = self.fresh([one])
             try:
-                measured = self.measure(row, [one], needed if here else self.least_s, self._other_of(here), variant)
-                if not here:
-                    self._of_processes.append(row)
-                if measured is not None and isinstance(variant, Variant) and row.is_gain:
-                    self.confirm(row, measured, self._other_of(here), variant)
+                measured = self.measure(row, [one], self.least_s, self._other(), variant)
+                self._of_processes.append(row)
+                if measured is not None and row.is_gain:
+                    self.confirm(row, measured, self._other(), variant)
             finally:
                 variant.end()
-            self._keep(row)
             self.listener.row(row)
 
-    def _other_of(self, here: bool) -> OfScript:
-        """The unchanged script to measure against."""
-        if here or self.host is None:
+    def _is_known(self, row: TriedRemedy) -> bool:
+        return row.gain_percent is not None or bool(row.no_effect or row.error) or row.verdict in OTHER_TRAININGS
+
+    def _other(self) -> OfScript:
+        """The unchanged script to measure a process against."""
+        if self.host is None:
             return self.baseline
         if self._unchanged is None:
             self._unchanged = self.fresh_baseline()
             self.yardstick_of(self._unchanged)
         return self._unchanged
-
-    # --- rows
-
-    def _new_row(self, candidates: Sequence[Remedy]) -> TriedRemedy:
-        row = self.row_of(candidates)
-        if len(candidates) == 1:
-            row.forecast_percent = self.forecasts.get(row.remedy)
-        return row
-
-    def _row(self, candidates: Sequence[Remedy]) -> TriedRemedy:
-        """The row of a remedy or a set, which is made where there is none."""
-        rows = self.rows if len(candidates) == 1 else self.sets
-        names = {one.name for one in candidates}
-        found = next((row for row in rows if set(row.remedy.split("+")) == names), None)
-        if found is None:
-            found = self._new_row(candidates)
-            rows.append(found)
-        return found
-
-    def _keep(self, row: TriedRemedy) -> None:
-        """In the place of the row of the same remedies."""
-        names = set(row.remedy.split("+"))
-        rows = self.rows if len(names) == 1 else self.sets
-        rows[:] = [*(one for one in rows if set(one.remedy.split("+")) != names), row]
-
-    def _note(self, one: Remedy, **values: object) -> None:
-        """Say in the row of a remedy why it has no figure."""
-        row = self._row([one])
-        for name, value in values.items():
-            setattr(row, name, value)
 
 
 def by_gain(row: TriedRemedy) -> tuple[bool, bool, float]:

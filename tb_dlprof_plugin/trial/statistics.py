@@ -21,6 +21,8 @@ LOOKS = (4, 6, 9, 14, 21)
 _LEVEL = 0.05
 _SIGN_LEVEL = 0.001
 """Of each look by the signs alone: ten quads of ten, or thirteen of fourteen."""
+_MEDIAN_APART = 0.954
+"""Standard deviations that lie between two normal values, as a median: 0.6745 times the square root of 2."""
 WORTH = 0.5
 """Percent that a gain is worth naming."""
 HARM = -10.0
@@ -52,20 +54,35 @@ class Gain:
         return (self.high - self.low) / 2
 
 
-def gain(log_ratios: Sequence[float]) -> Gain:
-    """The gain from log(time of the variant / time of the baseline) of each quad."""
+def gain(log_ratios: Sequence[float], among: int = 1) -> Gain:
+    """The gain from log(time of the variant / time of the baseline) of each quad; among so many variants, intervals
+    hold together, and none is called by chance (Bonferroni)."""
     count = len(log_ratios)
     if not count:
         return Gain(math.nan, -math.inf, math.inf, False, 0)
     mean = math.fsum(log_ratios) / count
     if count < 2:
         return Gain(_saved(mean), -math.inf, math.inf, False, count)
-    half, strict = _half_width(log_ratios, mean, _LEVEL), _half_width(log_ratios, mean, _LEVEL / len(LOOKS))
+    half, strict = (_half_width(log_ratios, mean, _LEVEL / among / looks) for looks in (1, len(LOOKS)))
     certain = count >= LEAST_QUADS and mean + strict < 0
     lost = count >= LEAST_QUADS and mean - strict > 0
-    if not certain and _tail(sum(one >= 0 for one in log_ratios), count) <= _SIGN_LEVEL:
+    if not certain and _tail(sum(one >= 0 for one in log_ratios), count) <= _SIGN_LEVEL / among:
         return _by_signs(sorted(log_ratios))
     return Gain(_saved(mean), _saved(mean + half), _saved(mean - half), certain, count, lost)
+
+
+def together(several: Sequence[Sequence[float]]) -> list[Gain]:
+    """The gain of each of several variants from its quads, which may be two: their noise is that of all quads. For a
+    choice, not for a claim: nothing is certain. A few quads that lie far off count as others do."""
+    apart = [
+        abs(one - other) for ratios in several for place, one in enumerate(ratios) for other in ratios[place + 1 :]
+    ]
+    deviation = statistics.median(apart) / _MEDIAN_APART if apart else math.inf
+    found = []
+    for ratios in several:
+        middle, half = statistics.median(ratios), 1.96 * deviation / math.sqrt(len(ratios))
+        found.append(Gain(_saved(middle), _saved(middle + half), _saved(middle - half), False, len(ratios)))
+    return found
 
 
 def slowdown(log_ratios: Sequence[float]) -> tuple[float, float, float]:

@@ -14,6 +14,10 @@ T = TypeVar("T")
 CHECKED = 8
 """Steps whose losses and gradients are compared, from the same state with the same batches."""
 
+_CUDA_ERROR = "CUDA error"
+"""After which a process is no longer what it was: a capture that failed stays with torch's random generator, and the
+next remedy would be blamed."""
+
 
 class Host(Protocol):
     """A running training; ``starts`` counts its processes."""
@@ -72,8 +76,7 @@ class Switched:
         if not self.ready or self._start != self.host.starts:
             began = time.monotonic()
             ready = self._guarded(lambda: self.host.check(self.remedies, 0, self._checked, self._timeout_s))
-            if ready.failed:
-                raise VariantError(ready.failed)
+            self._raise(ready.failed)
             ready.since_start_s = time.monotonic() - began
             self.ready, self._start = [ready], self.host.starts
         return self.ready
@@ -81,8 +84,7 @@ class Switched:
     def run(self, steps: int, timeout_s: float) -> Block:
         """Time steps. Raises VariantError: the remedies fail."""
         block = self._guarded(lambda: self.host.run(steps, timeout_s, self.remedies))
-        if block.failed:
-            raise VariantError(block.failed)
+        self._raise(block.failed)
         self._start = self.host.starts
         # Of what the host keeps for all that share it, the peak has a part.
         block.peak_bytes = None
@@ -90,6 +92,12 @@ class Switched:
 
     def end(self) -> None:
         """The host goes on."""
+
+    def _raise(self, failed: str) -> None:
+        if _CUDA_ERROR in failed:
+            self.host.end()
+        if failed:
+            raise VariantError(failed)
 
     def _guarded(self, ask: Callable[[], T]) -> T:
         try:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tb_dlprof_plugin.advice.engine import advise
 from tb_dlprof_plugin.capture.launcher.protocol import INJECTED
-from tb_dlprof_plugin.metrics.loader import loader_forecast
+from tb_dlprof_plugin.metrics.loader.forecast import loader_forecast
 from tb_dlprof_plugin.model.trial_result import OTHER_TRAININGS, BestSet, TrialResult, TriedRemedy
 from tb_dlprof_plugin.model.visible import VisibleMessage
 from tb_dlprof_plugin.profile_view import ProfileView

@@ -1,6 +1,6 @@
 """Iterates over DataLoaders with and without the hook's watch, and prints what came and what was measured, as JSON.
 
-python loader_program.py KIND WORKERS START_METHOD
+python -m tests.capture.loader_program KIND WORKERS START_METHOD
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import Any
 import torch
 from torch.utils.data import DataLoader, Dataset, IterableDataset, Subset
 
+from lab.loader.subjects import Compose
 from tb_dlprof_plugin.capture.loader.watch import FOLDER, LOADERS
 from tb_dlprof_plugin.model.run_facts import RunFacts
 
@@ -32,16 +33,6 @@ class Noise:
 class Slow:
     def __call__(self, item: Any) -> Any:
         time.sleep(0.002)
-        return item
-
-
-class Compose:
-    def __init__(self, transforms: list[Any]) -> None:
-        self.transforms = transforms
-
-    def __call__(self, item: Any) -> Any:
-        for transform in self.transforms:
-            item = transform(item)
         return item
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import os
 import subprocess
 import sys
 import time
@@ -18,18 +19,19 @@ from tb_dlprof_plugin import read_profiles
 from tb_dlprof_plugin.capture import profile
 from tb_dlprof_plugin.capture.loader.meter import BatchMeter, size_of
 from tb_dlprof_plugin.capture.loader.ring import ROWS, BatchTimes, Ring
+from tb_dlprof_plugin.capture.loader.shared_memory import shared_memory
 from tb_dlprof_plugin.capture.loader.transforms import TransformClock
 from tb_dlprof_plugin.capture.loader.watch import LOADERS, STARTED_BEFORE, LoaderWatch
 from tb_dlprof_plugin.model.profile import IN_PROCESS, WORKER_UNKNOWN
 from tb_dlprof_plugin.model.run_facts import RunFacts
 
-_PROGRAM = Path(__file__).with_name("loader_program.py")
+_ROOT = Path(__file__).parents[2]
 _MS = 1_000_000
 
 
 def _measured(*arguments: object) -> Any:
-    command = [sys.executable, str(_PROGRAM), *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=_PROGRAM.parents[2])
+    command = [sys.executable, "-m", "tests.capture.loader_program", *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=_ROOT)
     return json.loads(done.stdout.splitlines()[-1])
 
 
@@ -243,3 +245,15 @@ def test_a_ring_keeps_the_last_rows_of_each_worker(tmp_path: Path) -> None:
 def test_tensors_and_arrays_are_counted_wherever_they_are() -> None:
     batch = {"a": [torch.zeros(2, 3), (torch.zeros(4, dtype=torch.int64), "text")], "b": None, "c": 3}
     assert size_of(batch) == (24 + 32, 2)
+
+
+def test_new_shared_memory_costs_its_pages_and_nothing_stays_open() -> None:
+    before = set(os.listdir("/proc/self/fd"))
+    large, small = shared_memory(32 << 20, 1), shared_memory(1 << 20, 1)
+    assert large is not None
+    assert small is not None
+    # Half of the large one is measured, and stands for all of it.
+    assert large[0] > 8 * small[0] > 0
+    assert large[1] > 0
+    assert shared_memory(0, 0) is None
+    assert set(os.listdir("/proc/self/fd")) == before

@@ -5,10 +5,12 @@ No GPU runs here: the observer is called as torch calls it, with blocks at the a
 
 from __future__ import annotations
 
+import _thread
 import json
 import pickle
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -98,6 +100,44 @@ def test_a_failure_within_the_model_names_module_pass_and_batch(tmp_path: Path, 
     left(train)
     found = read_oom(tmp_path)
     assert (found.module, found.during, found.batch_size) == ("1", "forward", 12)
+
+
+def test_a_function_of_the_script_in_the_backward_pass_is_part_of_it(tmp_path: Path, model: Any) -> None:
+    def own_function() -> None:
+        out_of_memory._observe(*REQUEST)
+        ended.set()
+
+    def _engine_run_backward() -> None:
+        # torch starts threads that Python does not know.
+        _thread.start_new_thread(own_function, ())
+        assert ended.wait(10)
+        raise torch.cuda.OutOfMemoryError("CUDA out of memory. Tried to allocate 64.00 MiB.")
+
+    def train() -> None:
+        with explain_oom(tmp_path, model):
+            _engine_run_backward()
+
+    ended = threading.Event()
+    left(train)
+    found = read_oom(tmp_path)
+    assert found.during == "backward"
+    assert [line.rpartition(" ")[2] for line in found.where if "test_out_of_memory" in line][:3] == [
+        "own_function",
+        "_engine_run_backward",
+        "train",
+    ]
+
+
+def test_lines_of_compiled_code_are_none_of_the_script(tmp_path: Path, model: Any) -> None:
+    written: dict[str, Any] = {"fail": fail}
+    exec(compile("def call():\n    fail()\n", "/tmp/torchinductor_me/ab/code.py", "exec"), written)
+
+    def train() -> None:
+        with explain_oom(tmp_path, model):
+            written["call"]()
+
+    left(train)
+    assert [line.rpartition(" ")[2] for line in read_oom(tmp_path).where][:2] == ["fail", "train"]
 
 
 def test_a_failure_that_is_caught_is_no_crash(tmp_path: Path, model: Any) -> None:

@@ -170,8 +170,10 @@ def test_a_table_is_read_as_it_was_written(tmp_path: Path, monkeypatch: pytest.M
     _fitted(rows, tmp_path, monkeypatch)
     known = read_op_times((tmp_path / "table.json.gz").read_bytes())
     assert known.gpus == {"product": {GPU}}
+    assert not known.tables
+    product = known.table("product", "fp16")
+    assert product is not None
     assert {*known.tables} == {("product", "fp16")}
-    product = known.tables["product", "fp16"]
     found = product.ratio(tuple(product.features[0]))
     assert found is not None
     assert found.value == pytest.approx(0.25)

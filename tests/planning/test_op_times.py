@@ -14,6 +14,13 @@ KIND = ("product", "fp16")
 WAYS = ("fprop", "bprop")
 
 
+def whole() -> OpTimes:
+    """The measured ops, with the tables of all kinds."""
+    known = measured()
+    assert not any(known.table(kind, "none") for kind in known.gpus)
+    return known
+
+
 def ratio_of(known: OpTimes, features: tuple[float, ...]) -> Ratio:
     found = known.ratios([like := Like(*KIND, features)])[like]
     assert found is not None
@@ -152,7 +159,7 @@ def test_what_was_not_measured_is_unknown() -> None:
 
 
 def test_the_measured_ops_are_of_all_kinds_in_all_precisions() -> None:
-    known = measured()
+    known = whole()
     assert known.gpus["product"] == {"NVIDIA H200"}
     assert known.gpus["scatter_add fprop"] == known.gpus["convolution 3-D wide bprop"] == {"NVIDIA H100 80GB HBM3"}
     assert len(known.gpus["convolution depthwise fprop"]) == 2
@@ -177,7 +184,7 @@ def test_the_measured_ops_are_of_all_kinds_in_all_precisions() -> None:
 
 def left_out(kind: str, precision: str) -> list[tuple[float, Ratio]]:
     """Logarithms of the ratios of some 60 measured ops, with what all others say of each."""
-    table = measured().tables[kind, precision]
+    table = whole().tables[kind, precision]
     found = []
     for row in range(0, len(table.features), max(1, len(table.features) // 60)):
         others = replace(
@@ -208,13 +215,13 @@ def test_a_measured_op_is_found_by_the_others(kind: str, precision: str, most: f
     # Half of them are at most so far off.
     assert float(np.median(errors)) < most
     # A constant for all ops of the kind would be much worse.
-    logarithms = measured().tables[kind, precision].logarithms
+    logarithms = whole().tables[kind, precision].logarithms
     assert 1.7 * np.mean(errors) < np.abs(logarithms - np.median(logarithms)).mean()
 
 
 @pytest.mark.parametrize("precision", ["tf32", "fp16", "bf16"])
 def test_two_thirds_of_the_measured_ops_lie_within_a_standard_deviation(precision: str) -> None:
-    kinds = [kind for kind, found in measured().tables if found == precision and ("conv" in kind or "product" in kind)]
+    kinds = [kind for kind, found in whole().tables if found == precision and ("conv" in kind or "product" in kind)]
     shifts = [
         (math.log(found.value) - truth) / found.spread for kind in kinds for truth, found in left_out(kind, precision)
     ]
@@ -225,7 +232,7 @@ def test_two_thirds_of_the_measured_ops_lie_within_a_standard_deviation(precisio
 
 def test_from_tf32_an_op_is_told_by_its_time_in_tf32() -> None:
     # GIVEN the measured products WHEN one that took half as long in TF32 is asked about by either time
-    known, kind = measured(), "product"
+    known, kind = whole(), "product"
     table, tf32, relative = known.tables[kind, "bf16"], known.tables[kind, "tf32"], known.from_tf32[kind, "bf16"]
     for row in range(0, len(table.features), 100):
         to_tf32, to_bf16 = tf32.logarithms[row], table.logarithms[row]
@@ -238,7 +245,7 @@ def test_from_tf32_an_op_is_told_by_its_time_in_tf32() -> None:
 
 
 def test_only_matrix_routines_are_relative_to_tf32() -> None:
-    kinds = {kind for kind, _ in measured().from_tf32}
+    kinds = {kind for kind, _ in whole().from_tf32}
     assert {"product", "batched product", "attention fprop", "convolution wide bprop"} <= kinds
     assert not any(kind.startswith(("relu", "conv2d", "batch_norm", "linear")) for kind in kinds)
     assert measured().table("relu fprop", "bf16", "tf32") is None

@@ -18,7 +18,7 @@ import pytest
 from tb_dlprof_plugin.model.out_of_memory import SUMMARY_NAME, GpuProcess, MemoryHeld, OomSummary, kind_of
 from tb_dlprof_plugin.readers.errors import TraceError
 from tb_dlprof_plugin.readers.memory_snapshot import oom_file
-from tb_dlprof_plugin.readers.memory_snapshot.blocks import held_of, summary_of
+from tb_dlprof_plugin.readers.memory_snapshot.blocks import History, held_of, summary_of
 from tb_dlprof_plugin.readers.memory_snapshot.in_child import BuiltinsAlone
 from tb_dlprof_plugin.readers.memory_snapshot.oom_file import read_oom
 
@@ -166,16 +166,78 @@ def test_a_pickle_that_takes_hours_is_ended(tmp_path: Path) -> None:
         oom_file._unpickled(file, seconds=2)
 
 
-def test_a_long_history_is_reduced_as_it_is_read(tmp_path: Path) -> None:
+def long_history(count: int) -> list[dict[str, Any]]:
+    """As torch makes one: a stack for each allocation, that both entries of its free share; texts and pools for each
+    entry; new stacks on the way; a request that fails with the stack of the segments that were freed for it."""
+    frames, found = [frame(f"/home/me/part{n}.py", n, "forward") for n in range(4)], []
+    pending: list[Any] = []
+    for number in range(count):
+        if number % 1000 == 999:
+            frames.append(frame(f"/home/me/late{number}.py", number, "late"))
+            found.append({"action": "segment_alloc", "addr": number, "size": 9, "stream": 0, "time_us": number})
+        stack = [frames[(number + depth) % len(frames)] for depth in range(number % 7)]
+        action, size = ("alloc", "free_requested", "free_completed")[number % 3], (number * 7919) % (1 << 33)
+        if action == "free_completed":
+            stack = pending.pop()
+        pending = [stack]
+        context = f"{number % 5}/{number % 2}" if number % 4 else "N/A"
+        entry = {
+            "action": action, "addr": (1 << 46) + number, "size": size, "stream": 0, "time_us": (17 << 46) + number,
+            "compile_context": context, "user_metadata": "", "pool_id": (0, number % 300), "frames": stack,
+        }  # fmt: skip
+        if number % 11 == 0:
+            del entry["pool_id"]
+        found.append(entry)
+    last = [frame("/home/me/net.py", 7, "forward")]
+    found.append({"action": "segment_free", "addr": 1, "size": 2, "time_us": 3, "frames": last})
+    found.append({"action": "oom", "addr": 5, "size": 8 * MIB, "time_us": 30, "frames": last})
+    return found
+
+
+@pytest.mark.parametrize("protocol", [2, 4, 5])
+def test_a_long_history_is_reduced_as_it_is_read(
+    protocol: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     content = snapshot()
-    # More than the 1000 entries that a pickle appends at once.
-    entries = [{"action": "alloc" if i % 2 == 0 else "free_completed", "size": i, "time_us": i} for i in range(5001)]
-    content["device_traces"][0] = [*entries, *content["device_traces"][0]]
-    whole = summary_of(content)
-    assert read_oom(pickled(tmp_path / "long.pickle", content)) == whole
-    assert len(whole.over_time) > 300
-    reader = BuiltinsAlone(io.BytesIO(pickle.dumps(content, protocol=4)))
-    assert [entry["action"] for entry in reader.load()["device_traces"][0]] == ["oom"]
+    # More than the 1000 entries that a pickle appends at once; then what refers to texts in front of them.
+    content["device_traces"] = [long_history(9001), long_history(40)[:-1]]
+    content["allocator_settings"] = {"action": "alloc", "late": "/home/me/late7999.py"}
+    expected = summary_of(content)
+    assert expected.where == ["/home/me/net.py:7 forward"]
+    assert len(expected.over_time) > 200
+    singly: list[object] = []
+    add = History.add
+    monkeypatch.setattr(History, "add", lambda self, *one: (singly.append(one), add(self, *one)))
+    reader = BuiltinsAlone(io.BytesIO(pickle.dumps(content, protocol=protocol)))
+    loaded = reader.load()
+    assert summary_of(loaded, reader.histories) == expected
+    assert [entry["action"] for entry in loaded["device_traces"][0]] == ["oom"]
+    assert loaded["allocator_settings"] == content["allocator_settings"]
+    # Nearly all are read without becoming objects, where the pickle has frames.
+    assert (len(singly) < 200) == (protocol >= 4)
+    if protocol == 4:
+        assert read_oom(pickled(tmp_path / "long.pickle", content)) == expected
+
+
+def test_allocated_bytes_over_a_long_history_keep_their_highest() -> None:
+    history, level, highest = History(), 0, 0
+    source, changes = random.Random(3), []
+    for number in range(100_003):
+        changes.append(source.randrange(-level, 1000))
+        level, highest = level + changes[-1], max(highest, level + changes[-1])
+        history.extend([number], changes[-1:])
+    points = history.over_time(level + 5)
+    assert 200 <= len(points) <= 400
+    assert max(size for _, size in points) == highest + 5
+    assert points[-1][0] == 100_002
+    assert points == history.over_time(level + 5)
+    # However many come at once.
+    for count in (7, 1000, 30_000, 200_000):
+        other = History()
+        for at in range(0, len(changes), count):
+            some = changes[at : at + count]
+            other.extend(list(range(at, at + len(some))), some)
+        assert other.over_time(level + 5) == points
 
 
 def test_mutated_pickles_are_read_or_refused_with_one_sentence(tmp_path: Path) -> None:

@@ -17,9 +17,9 @@ def work(make_off: object = 40.0, make_cpu: float = 0.0, train: float = 10.0, **
     off = np.atleast_1d(np.asarray(make_off, dtype=float)) * MS
     nothing = np.zeros(len(off))
     given = LoaderWork(
-        make_cpu=nothing + make_cpu * MS, make_off=off, put_cpu=nothing, unpickle=nothing, pin=nothing,
-        handover=0.0, next_cpu=0.0, train=np.full(1, train * MS), train_cpu=np.zeros(1), prefetch=2, in_order=True,
-        pins=False, cores=64.0,
+        make_cpu=nothing + make_cpu * MS, make_off=off, alone_cpu=nothing + make_cpu * MS, put_cpu=nothing,
+        unpickle=nothing, unpickle_wait=nothing, pin=nothing, handover=0.0, next_cpu=0.0,
+        train=np.full(1, train * MS), train_cpu=np.zeros(1), prefetch=2, in_order=True, pins=False, cores=64.0,
     )  # fmt: skip
     return dataclasses.replace(given, **fields)  # type: ignore[arg-type]
 
@@ -56,8 +56,20 @@ def test_the_training_s_own_threads_take_cores_from_workers() -> None:
     assert steps(computes, 1) == pytest.approx([60], rel=0.05)
 
 
+def test_serialising_a_batch_overlaps_with_waiting_for_the_next_and_not_with_computing_it() -> None:
+    put = np.full(1, 20 * MS)
+    assert steps(work(put_cpu=put), 1) == pytest.approx([40], rel=0.02)
+    assert steps(work(0.0, 40.0, put_cpu=put), 1) == pytest.approx([60], rel=0.02)
+    assert steps(work(put_cpu=3 * put), 1) == pytest.approx([60], rel=0.02)
+
+
+def test_without_workers_a_batch_takes_what_it_takes_in_the_training_process() -> None:
+    shared = work(0.0, 40.0, alone_cpu=np.full(1, 15 * MS), next_cpu=5 * MS)
+    assert steps(shared, 0, 1) == pytest.approx([25, 40], rel=0.02)
+
+
 def test_unpickling_is_the_training_s_own_time_unless_a_thread_pins() -> None:
-    heavy = work(unpickle=np.full(1, 15 * MS), pin=np.full(1, 2 * MS))
+    heavy = work(unpickle=np.full(1, 9 * MS), unpickle_wait=np.full(1, 6 * MS), pin=np.full(1, 2 * MS))
     assert steps(heavy, 8) == pytest.approx([25], rel=0.02)
     assert steps(dataclasses.replace(heavy, pins=True), 8) == pytest.approx([17], rel=0.02)
 

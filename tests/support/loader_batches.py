@@ -27,7 +27,7 @@ def batches(count: int = 60, **columns: Any) -> LoaderBatches:
         "bytes": 4096, "tensors": 1, "samples": 4, "median_sample_ns": 7 * MS, "slow_samples": 0, "slow_samples_ns": 0,
         "slowest_sample": -1, "asked_ns": 32 * MS * np.arange(count), "wait_ns": 21 * MS, "wait_cpu_ns": MS // 2,
         "ready": 0, "handover_ns": MS // 10, "unpickle_ns": MS // 4, "pin_ns": -1, "gap_ns": 10 * MS, "gap_cpu_ns": MS,
-        "recorded": False,
+        "recorded": False, "unpickle_cpu_ns": MS // 4,
     }  # fmt: skip
     arrays = {
         name: np.broadcast_to(np.asarray(value), count).astype(np.bool_ if name == "recorded" else np.int64)

@@ -96,7 +96,8 @@ def full_profile(view: ProfileView) -> Profile:
     compiled = CompiledKernels(
         *(np.array(c) for c in ([1, 1], [2, 3], [0, 4], [5, 0], [0, 6], [0, 2], [0, 7], [-1, 4096], [0, 8]))
     )
-    batches = LoaderBatches(*(np.array([row - 1, row + 5]) for row in range(26)), np.array([False, True]))
+    rows = (np.array([row - 1, row + 5]) for row in range(26))
+    batches = LoaderBatches(*rows, np.array([False, True]), np.array([7, -1]))
     return dataclasses.replace(
         view.profile,
         loader_batches=batches,

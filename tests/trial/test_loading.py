@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from support.loader_batches import batches, facts, with_loader
+from support.loader_batches import MS, batches, facts, with_loader
 
-from tb_dlprof_plugin.metrics.loader import LoaderForecast
+from tb_dlprof_plugin.metrics.loader.forecast import LoaderForecast
 from tb_dlprof_plugin.simulation.loader import WorkersStep
 from tb_dlprof_plugin.trial.inside.remedies import make
 from tb_dlprof_plugin.trial.loading import Loading, workers_needed
@@ -42,9 +42,9 @@ def test_a_recording_with_today_s_workers_counts_more_than_the_waits() -> None:
 
     waits = Loading(0.06, 0.001, 0, 0.08)
     steps = (step(0, 80), step(1, 70), step(2, 50), step(4, 40), step(8, 20))
-    recorded = LoaderForecast(steps, steps[0], steps[-1], None, None)
+    recorded = LoaderForecast(steps, steps[0], steps[-1], None)
     assert workers_needed(waits, 16, recorded=recorded) == (8, 75.0)
-    other = LoaderForecast(steps, steps[1], steps[-1], None, None)
+    other = LoaderForecast(steps, steps[1], steps[-1], None)
     assert workers_needed(waits, 16, recorded=other) == workers_needed(waits, 16)
 
 
@@ -60,3 +60,4 @@ def test_each_number_of_workers_has_its_own_forecast_by_a_recording(new_trace: C
     assert two.forecast(recorded) == pytest.approx(50, abs=2)
     assert four.forecast(recorded) == pytest.approx(66, abs=2)
     assert two.forecast(view) is None
+    assert two.forecast(with_loader(view, batches(wait_ns=60 * MS), facts())) is None

@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from tb_dlprof_plugin.trial.statistics import LEAST_QUADS, LOOKS, gain, is_lost, student
+from tb_dlprof_plugin.trial.statistics import LEAST_QUADS, LOOKS, gain, is_lost, student, together
 
 
 @pytest.mark.parametrize(
@@ -45,6 +45,29 @@ def test_noise_alone_is_rarely_called_a_gain_or_a_loss_however_often_it_is_looke
     assert losses <= 0.03 * trials
 
 
+def test_a_busy_machine_s_noise_is_rarely_called_either() -> None:
+    # GIVEN ratios of which many lie far off, and some among others of their kind
+    drawn = random.Random(3)
+    trials, gains, losses = 2000, 0, 0
+    for _ in range(trials):
+        ratios = [math.tan(math.pi * (drawn.random() - 0.5)) * drawn.choice((0.01, 0.1)) for _ in range(LOOKS[-1])]
+        looks = [gain(ratios[:count]) for count in range(LOOKS[0], LOOKS[-1] + 1)]
+        gains += any(one.certain for one in looks)
+        losses += any(is_lost(one) for one in looks)
+    assert gains <= 0.03 * trials
+    assert losses <= 0.03 * trials
+
+
+def test_a_gain_on_a_busy_machine_is_called_by_its_signs() -> None:
+    drawn, called, trials = random.Random(4), 0, 200
+    for _ in range(trials):
+        noise = [drawn.gauss(0.0, 0.02 if drawn.random() < 0.8 else 0.5) for _ in range(LOOKS[-1])]
+        found = gain([math.log(0.9) + one for one in noise])
+        called += found.certain and found.low < 10 < found.high
+    # Student's t alone calls less than half of them.
+    assert called > 0.8 * trials
+
+
 def test_a_real_gain_of_five_percent_is_called() -> None:
     drawn = random.Random(8)
     ratios = [math.log(0.95) + drawn.gauss(0.0, 0.02) for _ in range(LOOKS[-1])]
@@ -58,3 +81,17 @@ def test_a_gain_among_quads_that_lie_far_off_is_certain_by_its_signs() -> None:
     assert found.percent == pytest.approx(40, abs=1)
     assert 0 < found.low < found.percent < found.high
     assert not gain([*ratios[:-2], 0.1, 0.05]).certain
+
+
+def test_two_quads_of_each_of_several_have_the_noise_of_all() -> None:
+    drawn, holds, widths = random.Random(5), 0, []
+    for _ in range(200):
+        several = [[math.log(0.9) + drawn.gauss(0.0, 0.05) for _ in range(2)] for _ in range(8)]
+        found = together(several)
+        holds += sum(one.low <= 10 <= one.high for one in found)
+        widths.append(found[0].half_width)
+        assert not any(one.certain for one in found)
+    assert 0.85 * 1600 < holds < 0.99 * 1600
+    # Of two quads alone, Student's t makes it about 40 points.
+    assert sorted(widths)[100] == pytest.approx(100 * 0.9 * 1.96 * 0.05 / math.sqrt(2), rel=0.1)
+    assert together([]) == []

@@ -1,6 +1,7 @@
 """Scripts that were written after the rules of the search of `tb-dlprof try`.
 
-Each has the sets that an expert would measure by hand, of which the best counts. `HELD_OUT` is opened last.
+Each has the sets that an expert would measure by hand, of which the best counts. `HELD_OUT` is opened last: rules
+may have changed after others were measured.
 """
 
 from __future__ import annotations
@@ -16,8 +17,10 @@ BY_HAND: dict[str, tuple[tuple[str, ...], ...]] = {
         ("tf32", _HALF, "fused_optimizer", "compile"),
     ),
     "gpu_gan": (
+        ("channels_last", "cudnn_benchmark"),
         ("tf32", "channels_last", "cudnn_benchmark"),
         (_HALF, "channels_last", "cudnn_benchmark"),
+        ("fused_optimizer", "compile"),
         ("tf32", _HALF, "channels_last", "cudnn_benchmark", "fused_optimizer", "compile"),
     ),
     "gpu_slow_loader": (
@@ -26,8 +29,10 @@ BY_HAND: dict[str, tuple[tuple[str, ...], ...]] = {
         ("loader_workers_8", _HALF, "channels_last", "non_blocking"),
     ),
     "gpu_bert_tokens": (
+        ("fused_optimizer",),
         ("tf32", "fused_optimizer"),
         (_HALF, "fused_optimizer"),
+        ("fused_optimizer", "compile"),
         ("tf32", _HALF, "fused_optimizer", "compile"),
     ),
     "gpu_segmentation": (
@@ -37,6 +42,7 @@ BY_HAND: dict[str, tuple[tuple[str, ...], ...]] = {
     ),
     "gpu_recommender": (
         ("fused_optimizer", "zero_grad_to_none"),
+        ("fused_optimizer", "zero_grad_to_none", "cuda_graphs"),
         ("fused_optimizer", "zero_grad_to_none", "compile"),
         ("tf32", "fused_optimizer", "zero_grad_to_none", "compile_reduce_overhead"),
     ),
@@ -44,6 +50,40 @@ BY_HAND: dict[str, tuple[tuple[str, ...], ...]] = {
         ("fused_optimizer",),
         ("fused_optimizer", "compile"),
         ("compile_reduce_overhead", "fused_optimizer"),
+    ),
+    "gpu_translation": (
+        ("tf32", "fused_optimizer"),
+        (_HALF, "fused_optimizer"),
+        ("fused_optimizer",),
+        ("tf32", "fused_optimizer", "compile"),
+        (_HALF, "fused_optimizer", "compile"),
+    ),
+    "gpu_denoiser": (
+        ("nondeterministic", "cudnn_benchmark"),
+        ("tf32", "channels_last", "nondeterministic", "cudnn_benchmark"),
+        (_HALF, "channels_last", "nondeterministic", "cudnn_benchmark"),
+        (_HALF, "tf32", "channels_last", "nondeterministic", "cudnn_benchmark", "fused_optimizer"),
+        (_HALF, "tf32", "channels_last", "nondeterministic", "cudnn_benchmark", "fused_optimizer", "compile"),
+    ),
+    "gpu_two_towers": (
+        ("slow_switches_off", "fused_optimizer"),
+        ("slow_switches_off", "fused_optimizer", "tf32"),
+        ("slow_switches_off", "fused_optimizer", _HALF),
+        ("slow_switches_off", "fused_optimizer", "zero_grad_to_none", _HALF, "tf32"),
+        ("slow_switches_off", "fused_optimizer", "zero_grad_to_none", _HALF, "tf32", "compile"),
+    ),
+    "gpu_llama_checkpointed": (
+        ("no_checkpointing", "fused_optimizer"),
+        ("tf32", "no_checkpointing", "fused_optimizer"),
+        (_HALF, "no_checkpointing", "fused_optimizer"),
+        ("tf32", _HALF, "no_checkpointing", "fused_optimizer", "compile"),
+        ("tf32", _HALF, "no_checkpointing", "fused_optimizer", "compile_blocks"),
+    ),
+    "gpu_pictures_packed": (
+        ("loader_workers_4",),
+        ("loader_workers_8",),
+        ("loader_workers_8", "tf32", "channels_last"),
+        ("loader_workers_8", _HALF, "channels_last", "fused_optimizer"),
     ),
     "gpu_good": (("fused_attention",), ("frozen_garbage",), ("tf32", "zero_grad_to_none")),
     "cpu_deep_narrow": (("fused_optimizer",), ("fused_optimizer", "zero_grad_to_none"), ("foreach_optimizer",)),
@@ -53,7 +93,7 @@ BY_HAND: dict[str, tuple[tuple[str, ...], ...]] = {
         ("slow_switches_off", "fused_optimizer"),
         ("slow_switches_off", "channels_last"),
     ),
-    "cpu_good": (("frozen_garbage",), ("host_memory_kept",)),
+    "cpu_good": (("frozen_garbage",), ("host_memory_kept",), (_HALF,), (_HALF, "compile")),
     "cpu_tagger": (
         ("loader_workers_1", "fused_optimizer", "zero_grad_to_none"),
         ("loader_workers_1", "foreach_optimizer", "zero_grad_to_none"),
@@ -66,17 +106,52 @@ BY_HAND: dict[str, tuple[tuple[str, ...], ...]] = {
     ),
     "cpu_recomputing": (("no_checkpointing",), ("no_checkpointing", "fused_optimizer"), ("fused_optimizer",)),
     "cpu_collecting": (("frozen_garbage",), ("frozen_garbage", "fused_optimizer"), ("fused_optimizer",)),
+    "cpu_forecaster": (
+        ("loader_workers_1",),
+        ("loader_workers_1", "fused_optimizer", "zero_grad_to_none"),
+        ("loader_workers_2", "fused_optimizer", "zero_grad_to_none"),
+        ("fused_optimizer", "zero_grad_to_none"),
+        ("loader_workers_1", "foreach_optimizer", "zero_grad_to_none"),
+        ("loader_workers_1", "fused_optimizer", "zero_grad_to_none", _HALF),
+    ),
+    "cpu_diffusion": (
+        ("loader_workers_1",),
+        ("loader_workers_2",),
+        ("loader_workers_2", "fused_optimizer"),
+        ("loader_workers_2", "channels_last", "fused_optimizer"),
+        ("loader_workers_2", "channels_last", "fused_optimizer", _HALF),
+        ("loader_workers_2", "fused_optimizer", "compile"),
+    ),
+    "cpu_tabular": (
+        ("slow_switches_off",),
+        ("slow_switches_off", "fused_optimizer", "zero_grad_to_none"),
+        ("slow_switches_off", "foreach_optimizer", "zero_grad_to_none"),
+        ("slow_switches_off", "foreach_optimizer", _HALF),
+        ("slow_switches_off", "foreach_optimizer", "compile"),
+    ),
+    "cpu_folds": (
+        ("frozen_garbage",),
+        ("fused_optimizer", "zero_grad_to_none"),
+        ("frozen_garbage", "fused_optimizer", "zero_grad_to_none"),
+        ("frozen_garbage", "foreach_optimizer", "zero_grad_to_none"),
+        ("frozen_garbage", "fused_optimizer", "zero_grad_to_none", _HALF),
+        ("frozen_garbage", "fused_optimizer", "zero_grad_to_none", "compile"),
+    ),
+    "cpu_good_half": (("frozen_garbage",), ("host_memory_kept",), ("foreach_optimizer",), ("compile",)),
 }
 HELD_OUT = (
-    "cpu_recomputing",
-    "cpu_collecting",
-    "cpu_tagger",
-    "cpu_autoencoder",
-    "gpu_bert_tokens",
-    "gpu_segmentation",
-    "gpu_recommender",
-    "gpu_vit_half",
+    "cpu_forecaster",
+    "cpu_diffusion",
+    "cpu_tabular",
+    "cpu_folds",
+    "cpu_good_half",
+    "gpu_translation",
+    "gpu_denoiser",
+    "gpu_two_towers",
+    "gpu_llama_checkpointed",
+    "gpu_pictures_packed",
 )
+"""Those that were not opened yet."""
 
 
 def path_of(name: str) -> Path:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import math
 import os
 import threading
 import time
@@ -20,7 +21,12 @@ from tb_dlprof_plugin.capture.loader.ring import BatchTimes, Ring
 from tb_dlprof_plugin.capture.loader.transforms import TransformClock
 
 SAMPLED = 10
-"""One batch in so many has its transforms timed."""
+"""One measured batch in so many has its transforms timed."""
+_COST_NS, _SHARE, _MOST_LEFT_OUT = 30_000, 0.01, 4
+"""What measuring a batch takes (`lab.loader.planted --cost`); the share of its time that it may take; where it takes
+more, one batch in so many is measured, up to this number."""
+ALL_OF_FIRST = 32
+"""Batches that are all measured, whatever it takes: as many as a forecast needs."""
 _CHEAP_NS = 100_000
 """Items that take less on average are timed in the same batches only: timing one takes about 1 µs."""
 _SLOW = 4
@@ -126,7 +132,8 @@ class BatchMeter:
     def __init__(self, add: Callable[[BatchTimes], None], write: Callable[[Any], None]) -> None:
         self._add, self._write = add, write
         self._made: deque[BatchTimes | None] = deque(maxlen=64)
-        self._count = 0
+        self._count = self._measured = 0
+        self._every = 1
         self._fetcher: Callable[[], Any] = _nothing
         self._undo: list[Callable[[], None]] = []
         self._transforms: TransformClock | None = None
@@ -144,8 +151,12 @@ class BatchMeter:
 
     def fetch(self, original: Callable[..., Any], fetcher: Any, index: Any) -> Any:
         """A batch of a fetcher, by its original method."""
-        sampled = self._count % SAMPLED == 0
         self._count += 1
+        if self._measured >= ALL_OF_FIRST and self._count % self._every:
+            self._made.append(None)
+            return original(fetcher, index)
+        sampled = self._measured % SAMPLED == 0
+        self._measured += 1
         with contextlib.suppress(Exception):
             self._before(fetcher, sampled)
         self._open, self._collated = True, None
@@ -217,6 +228,7 @@ class BatchMeter:
             if is_list and len(times) == len(index) and isinstance(index[at], int):
                 slowest = index[at]
         self._mean_ns = (collate_begin - begin) / max(samples, 1)
+        self._every = measured_every(end - begin)
         if sampled and self._transforms:
             self._transform_samples += samples
             self._write([self._transform_samples, self._transforms.times])
@@ -248,6 +260,8 @@ class BatchMeter:
         collate = fetcher.collate_fn
 
         def timed(items: Any) -> Any:
+            if not self._open:
+                return collate(items)
             cpu, begin = time.thread_time_ns(), time.perf_counter_ns()
             data = collate(items)
             self._collated = (begin, time.perf_counter_ns(), cpu, time.thread_time_ns())
@@ -308,7 +322,7 @@ class _TimedItems:
         return self
 
     def __next__(self) -> Any:
-        if not self._meter._times_items:
+        if not self._meter._times_items or not self._meter._open:
             return next(self._items)
         begin = time.perf_counter_ns()
         item = next(self._items)
@@ -317,6 +331,11 @@ class _TimedItems:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._items, name)
+
+
+def measured_every(batch_ns: int) -> int:
+    """One batch in so many is measured after the first, where one takes so long."""
+    return min(max(math.ceil(_COST_NS / (_SHARE * max(batch_ns, 1))), 1), _MOST_LEFT_OUT)
 
 
 def _owner_inside(dataset: Any) -> type | None:

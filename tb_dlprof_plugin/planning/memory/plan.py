@@ -13,7 +13,7 @@ from tb_dlprof_plugin.planning.memory.allocator import AllocatorSettings, settin
 from tb_dlprof_plugin.planning.memory.capacity import Capacity, capacity
 from tb_dlprof_plugin.planning.memory.recorded_step import planned_memory, recorded_program
 from tb_dlprof_plugin.planning.memory.replay import LIMIT_SEARCH, Needs, ReplayedMemory, replay, runs_under
-from tb_dlprof_plugin.planning.memory.rewrite_batch import Bound, with_batch
+from tb_dlprof_plugin.planning.memory.rewrite_batch import Bound, sizes_with_batch, with_batch
 from tb_dlprof_plugin.planning.memory.rewrite_gpus import REPLICATED, exchanged, while_rebuilding
 from tb_dlprof_plugin.planning.memory.rewrites import (
     SPREADS,
@@ -65,7 +65,7 @@ class _Figures:
         found = self._likely.smallest_limit
         share = found / max(self._likely.peak_allocated, 1)
         ends = [round(share * end.peak_allocated) for end in self._ends]
-        return self._with_interval(found, ends, self._spread.reserved + LIMIT_SEARCH)
+        return self._with_interval(found, ends, self._spread.of_limit + LIMIT_SEARCH)
 
     def _with_interval(self, likely: int, ends: Sequence[int], share: float) -> Bytes:
         values, off = [likely, *ends], share + self._off
@@ -178,13 +178,13 @@ class MemoryPlanner:
                 end = base
                 if request.precision is not None:
                     end = self._rewritten(request, bound)
-                ends.append(replay(with_batch(end, ratio, bound), settings))
+                ends.append(replay(end, settings, sizes=sizes_with_batch(end, ratio, bound)))
         if request.shard in REPLICATED:
             ends.append(replay(while_rebuilding(program), settings))
         if request.precision == "fp8":
             # Some implementations keep the inputs of products in half precision.
             kept = self._rewritten(replace(request, precision="bf16"))
-            ends.append(replay(with_batch(kept, ratio), settings))
+            ends.append(replay(kept, settings, sizes=sizes_with_batch(kept, ratio)))
         return _Figures(likely, ends, spread, self._off, self._kept)
 
     def _rewritten(self, request: PlanRequest, workspaces: Bound = "likely") -> StepProgram:
@@ -232,7 +232,7 @@ class MemoryPlanner:
             return None
         base, settings = self._rewritten(request), self.settings(request)
         spread = spread_of(sorted({*changes_of(self._view, request), "batch_size"}))
-        off = spread.reserved + LIMIT_SEARCH + self._off
+        off = spread.of_limit + LIMIT_SEARCH + self._off
         limit = {
             "likely": int(room.least / (1 + SPREADS["batch_size"].allocated + self._off)),
             "high": int(room.least / (1 + off)),
@@ -243,10 +243,10 @@ class MemoryPlanner:
             return None
 
         def runs(batch: int) -> bool:
-            return runs_under(with_batch(base, batch / recorded, end), settings, limit)
+            return runs_under(base, settings, limit, sizes_with_batch(base, batch / recorded, end))
 
         # What tensors hold grows nearly in a line: it says where to look.
-        one, two = (replay(with_batch(base, ratio), settings).peak_allocated for ratio in (1.0, 2.0))
+        one, two = (replay(base, settings, sizes=sizes_with_batch(base, ratio)).peak_allocated for ratio in (1.0, 2.0))
         guess = max(1, min(_MOST_SAMPLES, int(recorded * (1 + (limit - one) / max(two - one, 1)))))
         works, fails = 0, 0
         # Mostly one batch that runs and one that does not are found next to it.

@@ -60,6 +60,7 @@ def replay(
     limit: int | None = None,
     history: Sequence[Sequence[int]] = (),
     most_steps: int = MOST_STEPS,
+    sizes: Sequence[int] | None = None,
 ) -> ReplayedMemory:
     """Run a training from its first step until a step reserves nothing more.
 
@@ -69,17 +70,18 @@ def replay(
         limit: most bytes that it may reserve.
         history: sizes of the slots in the steps before the program's own, one list per step.
         most_steps: of the program's own.
+        sizes: of the slots in these; the slots' own without.
     """
-    allocator = CachingAllocator(settings, limit)
+    allocator, sizes = CachingAllocator(settings, limit), program.sizes if sizes is None else sizes
     try:
         for held in program.held:
             allocator.allocate(held.bytes)
         live: list[MemoryBlock | None] = [None] * len(program.slots)
-        for step, sizes in enumerate(history):
-            _step(program, sizes, live, allocator, first=not step)
+        for step, before in enumerate(history):
+            _step(program, before, live, allocator, first=not step)
         for step in range(most_steps):
             reserved = allocator.reserved
-            _step(program, program.sizes, live, allocator, first=not step and not history)
+            _step(program, sizes, live, allocator, first=not step and not history)
             # The first two steps differ from the rest: states and workspaces are made, and gradients are there.
             if step >= 2 and allocator.reserved == reserved:
                 break
@@ -118,9 +120,11 @@ def free_at_peak(program: StepProgram, settings: AllocatorSettings | None = None
     return FreeMemory(given_back, sum(holes), holes[0] if holes else 0)
 
 
-def runs_under(program: StepProgram, settings: AllocatorSettings | None, limit: int) -> bool:
-    """Whether a program runs under a limit in bytes, with retries where they help."""
-    return replay(program, settings, limit, most_steps=_STEPS_UNDER_LIMIT).fits
+def runs_under(
+    program: StepProgram, settings: AllocatorSettings | None, limit: int, sizes: Sequence[int] | None = None
+) -> bool:
+    """Whether a program, with these sizes of its slots, runs under a limit in bytes, with retries where they help."""
+    return replay(program, settings, limit, most_steps=_STEPS_UNDER_LIMIT, sizes=sizes).fits
 
 
 def _smallest_limit(program: StepProgram, settings: AllocatorSettings | None, free: ReplayedMemory) -> int:

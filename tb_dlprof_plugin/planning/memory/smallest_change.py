@@ -191,12 +191,17 @@ def activations_when(planner: MemoryPlanner, found: OomSummary) -> dict[str, int
     allocated = held - gradients + sum(program.workspaces.values())
     for event in program.events:
         slot = abs(event) - 1
-        if event > 0:
-            live[slot] = rounded(program.slots[slot].bytes)
-            allocated += live[slot]
-        else:
+        if event < 0:
             allocated -= live.pop(slot, 0)
-        if allocated >= found.held.allocated and event > 0:
+            continue
+        size = rounded(program.slots[slot].bytes)
+        beyond = allocated + size - found.held.allocated
+        if beyond > found.held.allocated - allocated:
+            # Nearer without it: it may be the request that failed.
+            break
+        live[slot] = size
+        allocated += size
+        if beyond >= 0:
             break
     by_module: Counter[str] = Counter()
     for slot, size in live.items():

@@ -5,12 +5,12 @@ Written from the fields of torch 2.1 to 2.13; each may be missing. Values of ano
 
 from __future__ import annotations
 
-from array import array
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from itertools import accumulate
+from typing import Any, NamedTuple
 
 from tb_dlprof_plugin.model.out_of_memory import HeldBy, HeldBytes, MemoryHeld, OomSummary, SizeBytes, StackBytes
 
@@ -19,10 +19,13 @@ MOST_ROWS = 2000
 _MOST_STACKS = 200
 _MOST_SIZES = 500
 _MOST_POINTS = 400
+_CHUNK = 1 << 14
+"""Entries of a history that are gathered at once."""
 _DEPTH = 8
 """Frames of a stack that are kept."""
 _LONGEST_TEXT = 150
-_LIMIT = 1 << 62
+LIMIT = 1 << 62
+"""Sizes, addresses and times are below."""
 _IN_USE = "active_allocated"
 _PENDING = ("active_pending_free", "active_awaiting_free")
 _NO_POOL = (0, 0)
@@ -37,7 +40,7 @@ class NoSnapshot(ValueError):
 
 def whole(value: Any) -> int | None:
     """A size, address or time; None for anything else."""
-    return value if type(value) is int and 0 <= value < _LIMIT else None
+    return value if type(value) is int and 0 <= value < LIMIT else None
 
 
 def devices_of(snapshot: object) -> list[int]:
@@ -221,31 +224,69 @@ STEPS = {"alloc": 1, "free_completed": -1}
 
 
 class History:
-    """Times (us) and changes (bytes) of a history, 16 bytes an entry."""
+    """Allocated bytes over the entries of a history, in at most some hundred stretches of it."""
 
     def __init__(self, entries: object = ()) -> None:
-        self.times, self.changes = array("q"), array("q")
+        self._times: list[int] = []
+        self._changes: list[int] = []
+        """Of entries that are in no stretch yet: us and bytes."""
+        self._width = 1
+        self._stretches: list[_Stretch] = []
         for entry in entries if isinstance(entries, list) else ():
             if isinstance(entry, dict) and entry.get("action") in STEPS:
                 self.add(entry, STEPS[entry["action"]])
 
     def add(self, entry: dict[str, Any], sign: int) -> None:
         """An allocation (1) or a free (-1)."""
-        self.times.append(whole(entry.get("time_us")) or 0)
-        self.changes.append(sign * (whole(entry.get("size")) or 0))
+        self.extend([whole(entry.get("time_us")) or 0], [sign * (whole(entry.get("size")) or 0)])
+
+    def extend(self, times_us: list[int], changes: list[int]) -> None:
+        """Times of entries, and the bytes that each allocates or, below 0, frees."""
+        self._times.extend(times_us)
+        self._changes.extend(changes)
+        if len(self._times) >= max(_CHUNK, self._width):
+            count = len(self._times) // self._width * self._width
+            self._stretches += self._stretched(count)
+            del self._times[:count], self._changes[:count]
+            # Of an odd number the last would become a narrower one.
+            while len(self._stretches) > _MOST_POINTS and len(self._stretches) % 2 == 0:
+                self._stretches, self._width = _in_pairs(self._stretches), 2 * self._width
+
+    def _stretched(self, count: int) -> list[_Stretch]:
+        """The first of the entries that are in no stretch yet."""
+        found = []
+        for at in range(0, count, self._width):
+            end = min(at + self._width, count)
+            changes = self._changes[at:end]
+            found.append(_Stretch(self._times[end - 1], sum(changes), max(0, *accumulate(changes))))
+        return found
 
     def over_time(self, now: int) -> list[tuple[int, int]]:
-        """Allocated bytes, which end at what is allocated now: the highest of each stretch."""
-        level = now - sum(self.changes)
-        points, width = [], max(1, -(-len(self.times) // _MOST_POINTS))
-        highest = level
-        for index, (at, change) in enumerate(zip(self.times, self.changes, strict=True)):
-            level += change
-            highest = max(highest, level)
-            if index % width == width - 1 or index == len(self.times) - 1:
-                points.append((at, max(highest, 0)))
-                highest = level
+        """Allocated bytes, which end at what is allocated now: the highest of each stretch, at its last time (us)."""
+        stretches = [*self._stretches, *self._stretched(len(self._times))]
+        while len(stretches) > _MOST_POINTS:
+            stretches = _in_pairs(stretches)
+        level, points = now - sum(one.change for one in stretches), []
+        for one in stretches:
+            points.append((one.last_us, max(level + one.highest, 0)))
+            level += one.change
         return points
+
+
+class _Stretch(NamedTuple):
+    """Some entries: the last one's time, by how much they change what is allocated, and the highest on the way."""
+
+    last_us: int
+    change: int
+    highest: int
+
+
+def _in_pairs(stretches: list[_Stretch]) -> list[_Stretch]:
+    pairs = zip(stretches[::2], stretches[1::2], strict=False)
+    joined = [
+        _Stretch(two.last_us, one.change + two.change, max(one.highest, one.change + two.highest)) for one, two in pairs
+    ]
+    return joined + stretches[2 * len(joined) :]
 
 
 def _first_history(block: dict[str, Any]) -> object:

@@ -15,6 +15,7 @@ import msgspec
 
 from tb_dlprof_plugin.model.out_of_memory import OomSummary
 from tb_dlprof_plugin.readers.memory_snapshot.blocks import STEPS, History, NoSnapshot, summary_of
+from tb_dlprof_plugin.readers.memory_snapshot.entries import EntryReader
 
 _Unpickler: Any = pickle._Unpickler  # type: ignore[attr-defined]
 """That of the standard library in Python: the one in C has no place to reduce what it has read."""
@@ -39,6 +40,7 @@ class BuiltinsAlone(_Unpickler):  # type: ignore[misc]
         """By the id of the list that their entries were in."""
         self._count = 0
         self._dicts: dict[int, int] = {}
+        self._entries = EntryReader()
 
     def find_class(self, module: str, name: str) -> NoReturn:
         """Raises UnpicklingError, as no snapshot needs a class."""
@@ -55,32 +57,55 @@ class BuiltinsAlone(_Unpickler):  # type: ignore[misc]
         self.memo[place] = top
         if type(top) is dict:
             self._dicts[id(top)] = place
+        elif type(top) is str:
+            self._entries.memoized(top, place)
 
     dispatch[pickle.MEMOIZE[0]] = load_memoize
 
-    def load_appends(self) -> None:
-        """As `pickle` does it, without the entries of a history."""
-        items = self.pop_mark()
-        target = self.stack[-1]
-        if type(target) is not list:
-            raise _Refused("it appends to what is no list, which no snapshot of torch does")
-        target.extend(item for item in items if not (type(item) is dict and self._reduced(target, item)))
+    def load_binget(self) -> None:
+        """As `pickle` does it."""
+        self._get(self.read(1)[0])
 
-    dispatch[pickle.APPENDS[0]] = load_appends
+    dispatch[pickle.BINGET[0]] = load_binget
 
-    def _reduced(self, target: list[Any], entry: dict[str, Any]) -> bool:
-        """Whether it is an entry of a history that is not kept."""
+    def load_long_binget(self) -> None:
+        """As `pickle` does it."""
+        self._get(int.from_bytes(self.read(4), "little"))
+
+    dispatch[pickle.LONG_BINGET[0]] = load_long_binget
+
+    def _get(self, place: int) -> None:
+        """What a history that is not kept referred to may be asked for again by an entry that is not kept either."""
+        found = self.memo.get(place, self)
+        if found is self and place >= self._count:
+            raise pickle.UnpicklingError("not in the memo")
+        self.append([] if found is self else found)
+
+    def load_setitems(self) -> None:
+        """As `pickle` does it; an entry of a history is taken from the stack, and those behind it are not put there."""
+        super().load_setitems()
+        entry, target = self.stack[-1], self.metastack[-1][-1] if self.metastack and self.metastack[-1] else None
+        if type(entry) is not dict or type(target) is not list:
+            return
         action = entry.get("action")
-        if action is None or action == "oom":
-            return False
+        if type(action) is not str or action == "oom":
+            return
+        history = self.histories.get(id(target))
+        if history is None:
+            history = self.histories[id(target)] = History()
         if action in STEPS:
-            history = self.histories.get(id(target))
-            if history is None:
-                history = self.histories[id(target)] = History()
             history.add(entry, STEPS[action])
+        self.stack.pop()
         # Nothing refers to it again.
         self.memo.pop(self._dicts.pop(id(entry), -1), None)
-        return True
+        self._entries.learn(entry)
+        frame = self._unframer.current_frame
+        if frame is not None:
+            end, places = self._entries.read(frame.getvalue(), frame.tell(), history)
+            frame.seek(end)
+            self._count += places
+
+    dispatch[pickle.SETITEMS[0]] = load_setitems
 
 
 def main(path: str, memory_bytes: int, seconds: int) -> bytes:

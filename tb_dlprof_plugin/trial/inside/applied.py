@@ -91,13 +91,16 @@ class AppliedRemedies:
         except Exception as error:
             self._fail(error)
             return
+        from torch.utils.checkpoint import _StopRecomputationError
+
         compiled = model._compiled_call_impl
 
         def call(*args: Any, **kwargs: Any) -> Any:
             try:
                 return (compiled or model._call_impl)(*args, **kwargs)
             except Exception as error:
-                if self.failure:
+                # A checkpoint ends its second forward pass by an exception, as soon as it has what it needs.
+                if self.failure or isinstance(error, _StopRecomputationError):
                     raise
                 self._fail(error)
             return model(*args, **kwargs)

@@ -9,6 +9,8 @@ if TYPE_CHECKING:
 
 _AMPERE = (8, 0)
 """Compute capability from which on Tensor Cores take TF32 and BF16 (NVIDIA A100 whitepaper)."""
+_ADA = (8, 9)
+"""Compute capability from which on Tensor Cores take FP8 (NVIDIA Ada architecture whitepaper)."""
 _VOLTA = (7, 0)
 """Compute capability from which on there are Tensor Cores (NVIDIA V100 whitepaper)."""
 
@@ -29,6 +31,13 @@ def needs_tensor_cores(facts: TrialFacts) -> str | None:
     """Why it is not tried on GPUs without Tensor Cores."""
     if facts.cuda and facts.compute_capability is not None and facts.compute_capability < _VOLTA:
         return f"Compute capability {_text(facts.compute_capability)} has no Tensor Cores."
+    return None
+
+
+def needs_fp8(facts: TrialFacts) -> str | None:
+    """Why it is not tried on GPUs without FP8."""
+    if facts.cuda and facts.compute_capability is not None and facts.compute_capability < _ADA:
+        return f"Compute capability {_text(facts.compute_capability)} has no products in FP8."
     return None
 
 

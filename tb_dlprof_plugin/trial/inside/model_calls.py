@@ -13,7 +13,8 @@ from tb_dlprof_plugin.capture.module_calls import OBSERVED
 
 class FirstModelCalls:
     """Until `stop`: calls ``on_model(module)`` before the first call of each module with parameters that no other
-    module calls; what it raises goes to the caller of the module.
+    module calls; what it raises goes to the caller of the module. What a checkpoint calls once more, in a backward
+    pass, is not called by the script.
 
     While such a module runs, ``nn.Module.__call__`` is torch's own: what is compiled sees nothing of this.
     """
@@ -36,7 +37,8 @@ class FirstModelCalls:
 
     def before(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """A call begins."""
-        if self._leave is None or id(module) in self._known:
+        in_backward = torch._C._current_graph_task_id() != -1
+        if self._leave is None or in_backward or id(module) in self._known:
             OBSERVED.pause()
             return
         if torch.utils.data.get_worker_info() is None and next(module.parameters(), None) is not None:

@@ -47,6 +47,8 @@ class Remedy:
         samples: samples per step relative to the baseline's: where it is not 1, the time per sample is compared.
         measures_kernels: whether its first steps choose kernels by their time, so that nothing may run next to them.
         in_running_process: whether it can be switched on and off between the steps of a training that has begun.
+        compiles: whether it takes tens of seconds until its steps are as they stay.
+        of_kernels: whether it makes kernels of a GPU shorter alone: nothing where the GPU waits for the CPU.
         of_loader: whether it changes arguments of DataLoaders.
         usual_percent: what it is expected to gain where nothing better is known; below 0: it is not put into a set
             before it was measured alone.
@@ -61,6 +63,8 @@ class Remedy:
     samples: float = 1.0
     measures_kernels: bool = False
     in_running_process: bool = False
+    compiles: bool = False
+    of_kernels: bool = False
     of_loader: bool = False
     usual_percent: float = 1.0
 

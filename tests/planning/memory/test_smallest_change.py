@@ -10,6 +10,7 @@ import pytest
 from tb_dlprof_plugin.model.out_of_memory import HeldBytes, MemoryHeld, OomSummary
 from tb_dlprof_plugin.model.plan_request import PlanError, PlanRequest
 from tb_dlprof_plugin.pages.out_of_memory import oom_page
+from tb_dlprof_plugin.planning.memory.allocator import rounded
 from tb_dlprof_plugin.planning.memory.capacity import Capacity
 from tb_dlprof_plugin.planning.memory.plan import MemoryPlan, MemoryPlanner, planner
 from tb_dlprof_plugin.planning.memory.smallest_change import activations_when, smallest_change
@@ -67,6 +68,8 @@ def test_a_batch_is_given_with_the_one_that_fails(model: str) -> None:
         known, PlanRequest(batch_size=change.fails_from), Capacity("", advised.room, advised.room, "")
     )
     assert too_large.fits is not True
+    headline = oom_page(failure(known), known.view).headline
+    assert f"batches of {change.request.batch_size:,} (not of {change.fails_from:,}" in headline
 
 
 def test_one_module_less_does_not_fit() -> None:
@@ -85,6 +88,36 @@ def test_activations_of_the_recorded_step_explain_what_nobody_named() -> None:
     assert activations
     assert sum(activations.values()) == pytest.approx(found.held.of("unnamed"), rel=0.05)
     assert oom_page(found, known.view).unexplained_percent < 5
+
+
+def test_the_request_that_failed_is_none_of_what_was_held() -> None:
+    known = planned("held_out/bert")
+    found = failure(known)
+    program = known.changed(PlanRequest(batch_size=found.batch_size))
+    level = most = known.program.held_bytes(HeldKind.PARAMETER) + sum(program.workspaces.values())
+    largest = before = 0
+    live: dict[int, int] = {}
+    for event in program.events:
+        slot = abs(event) - 1
+        if event < 0:
+            # What the step before has made is not there.
+            level -= live.pop(slot, 0)
+            continue
+        live[slot] = rounded(program.slots[slot].bytes)
+        # Of those that come when more is held than at any time before.
+        if live[slot] > largest and level >= most:
+            largest, before = live[slot], level
+        level += live[slot]
+        most = max(most, level)
+    # WHEN a hundredth of it more was held than the replay holds where the largest one is asked for
+    allocated = before + largest // 100
+    unnamed = allocated - known.program.held_bytes(HeldKind.PARAMETER)
+    rows = [found.held.rows[0], HeldBytes("unnamed", "", unnamed, unnamed, 1)]
+    held = msgspec.structs.replace(found.held, allocated=allocated, rows=rows)
+    activations = activations_when(known, msgspec.structs.replace(found, held=held))
+    assert activations
+    of_step = unnamed - sum(program.workspaces.values())
+    assert sum(activations.values()) == pytest.approx(of_step, abs=largest / 50)
 
 
 @pytest.mark.parametrize(

@@ -258,3 +258,36 @@ def test_what_was_compiled_is_kept_for_the_next_block(started: Any) -> None:
     done(switcher.block((), 2))
     done(switcher.block(("compile",), 2))
     assert torch._dynamo.utils.counters["frames"]["ok"] == compilations
+
+
+def test_a_checkpoint_s_second_forward_pass_ends_as_early_as_without_remedies(hooks: TrialHooks) -> None:
+    # GIVEN a script that calls checkpointed blocks itself, whose second pass ends by an exception
+    blocks = nn.ModuleList(nn.Sequential(nn.Linear(4, 8), nn.GELU(), nn.Linear(8, 4)) for _ in range(2))
+    optimizer = torch.optim.AdamW(blocks.parameters(), foreach=False)
+    switcher = Switcher(lambda: list(blocks), lambda: [optimizer], hooks=hooks)
+
+    def step() -> None:
+        x = torch.ones(3, 4)
+        for block in blocks:
+            x = x + torch.utils.checkpoint.checkpoint(block, x, use_reentrant=False)
+        optimizer.zero_grad()
+        x.square().mean().backward()
+        optimizer.step()
+
+    def done(work: Any) -> Any:
+        while True:
+            try:
+                next(work)
+            except StopIteration as ended:
+                return ended.value[1]
+            step()
+
+    step()
+    first = done(switcher.check((), 0, 4))
+    for names in (("fused_optimizer",), ("no_checkpointing",), ("fused_optimizer", "no_checkpointing")):
+        ready = done(switcher.check(names, 0, 4))
+        assert (ready.failed, ready.no_effect) == ("", {})
+        assert ready.checks.loss == pytest.approx(first.checks.loss)
+        assert done(switcher.block(names, 2)).failed == ""
+        assert done(switcher.block((), 2)).failed == ""
+    switcher.off()

@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Column } from "./columns";
 import { DataTable } from "./DataTable";
 import { AS_AT_FIRST, type TableOptions } from "./model";
+import { TableCard } from "./TableCard";
 import { columnsOf, tasksOf, type Shown } from "./tasks";
 
 interface Row {
@@ -122,5 +123,18 @@ describe("a table on the page", () => {
     expect(long!.querySelector("button")!.getAttribute("aria-label")).toBe(LONG);
     expect(short!.querySelector(".cut-tail")).toBeNull();
     expect(short!.querySelector("button")!.getAttribute("aria-label")).toBeNull();
+  });
+});
+
+describe("a card that is one table", () => {
+  it("is there where the table has rows, below its title", () => {
+    const card = (rows: Row[]) => (
+      <TableCard title="Ops" testId="ops" name="ops" columns={COLUMNS} rows={rows} rowId={(row) => row.name} />
+    );
+    act(() => render(card(ROWS), root));
+    expect(root.querySelector('[data-testid="ops"] h2')?.textContent).toBe("Ops");
+    expect(root.querySelectorAll("table tbody tr").length).toBeGreaterThanOrEqual(ROWS.length);
+    act(() => render(card([]), root));
+    expect(root.innerHTML).toBe("");
   });
 });

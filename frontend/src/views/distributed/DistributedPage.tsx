@@ -3,9 +3,8 @@ import type { DistributedPage as JobData, RunEntry } from "../../api/types";
 import { signal } from "@preact/signals";
 import { More } from "../../components/More";
 import { NoteList } from "../../components/NoteList";
-import { Card } from "../../components/Card";
 import { Figure } from "../../components/Figure";
-import { DataTable } from "../../components/table/DataTable";
+import { TableCard } from "../../components/table/TableCard";
 import { Term } from "../../components/Term";
 import { PageHead } from "../../features/PageHead";
 import { formatNs } from "../../format/duration";
@@ -40,41 +39,41 @@ export function DistributedPage({ data, entries }: { data: JobData; entries: Run
       {partial && <NoteList testId="job-notes" notes={data.notes} />}
       <JobFigures data={data} />
       <div class="grid">
-        {delays.length > 0 && (
-          <Card title="Who delays the others, and why" testId="job-delays">
-            <DataTable
-              name={`delays ${ref.run}`}
-              plain
-              columns={delays === certain ? CERTAIN_DELAYS : DELAYS}
-              rows={delays}
-              rowId={(row) => String(row.rank)}
-              onSelect={(row) => open(row.rank)}
-            />
-          </Card>
-        )}
+        <TableCard
+          title="Who delays the others, and why"
+          testId="job-delays"
+          name={`delays ${ref.run}`}
+          plain
+          columns={delays === certain ? CERTAIN_DELAYS : DELAYS}
+          rows={delays}
+          rowId={(row) => String(row.rank)}
+          onSelect={(row) => open(row.rank)}
+        />
         {data.account.rank.length > 0 && (
           <RankAccounts run={ref.run} account={data.account} selected={String(ref.rank)} onOpen={open} />
         )}
-        {changes.length > 0 && (
-          <Card title={<Term of="jobWhatIf">What changes would save</Term>} testId="job-what-if">
-            <DataTable name={`repairs ${ref.run}`} plain columns={WHAT_IF} rows={changes} rowId={(row) => row.change} />
-          </Card>
-        )}
+        <TableCard
+          title={<Term of="jobWhatIf">What changes would save</Term>}
+          testId="job-what-if"
+          name={`repairs ${ref.run}`}
+          plain
+          columns={WHAT_IF}
+          rows={changes}
+          rowId={(row) => row.change}
+        />
         {data.heat && data.ranks > 1 && (
           <HeatMap heat={data.heat} mesh={data.mesh} ranks={data.account.rank} onOpen={open} />
         )}
         {data.shown_ranks.length > 1 && <RankLines data={data} />}
-        {data.collectives.length > 0 && (
-          <Card title="Collectives" testId="job-collectives">
-            <DataTable
-              name={`collectives ${ref.run}`}
-              options={jobCollectivesTable}
-              columns={COLLECTIVES}
-              rows={data.collectives}
-              rowId={(row) => [row.operation, row.dimension, row.size, row.module].join("|")}
-            />
-          </Card>
-        )}
+        <TableCard
+          title="Collectives"
+          testId="job-collectives"
+          name={`collectives ${ref.run}`}
+          options={jobCollectivesTable}
+          columns={COLLECTIVES}
+          rows={data.collectives}
+          rowId={(row) => [row.operation, row.dimension, row.size, row.module].join("|")}
+        />
         {data.account.rank.length > 0 && <OtherJobs run={ref.run} entries={entries} />}
       </div>
       <More title="All changes and delays, and how well ranks match" testId="job-more" open={moreOpen}>
@@ -85,27 +84,27 @@ export function DistributedPage({ data, entries }: { data: JobData; entries: Run
               <p class="muted small">{replayed(data.figures.simulated_error_percent)}</p>
             )}
             {changes.length < data.what_if.length && (
-              <Card title={<Term of="jobWhatIf">All changes</Term>} testId="job-all-changes">
-                <DataTable
-                  name={`all repairs ${ref.run}`}
-                  plain
-                  columns={WHAT_IF}
-                  rows={data.what_if}
-                  rowId={(row) => row.change}
-                />
-              </Card>
+              <TableCard
+                title={<Term of="jobWhatIf">All changes</Term>}
+                testId="job-all-changes"
+                name={`all repairs ${ref.run}`}
+                plain
+                columns={WHAT_IF}
+                rows={data.what_if}
+                rowId={(row) => row.change}
+              />
             )}
             {delays.length < data.delays.length && (
-              <Card title="All delays" testId="job-all-delays">
-                <DataTable
-                  name={`all delays ${ref.run}`}
-                  plain
-                  columns={DELAYS}
-                  rows={data.delays}
-                  rowId={(row) => String(row.rank)}
-                  onSelect={(row) => open(row.rank)}
-                />
-              </Card>
+              <TableCard
+                title="All delays"
+                testId="job-all-delays"
+                name={`all delays ${ref.run}`}
+                plain
+                columns={DELAYS}
+                rows={data.delays}
+                rowId={(row) => String(row.rank)}
+                onSelect={(row) => open(row.rank)}
+              />
             )}
           </>
         )}

@@ -2,12 +2,11 @@
 import * as columns from "../../api/columns";
 import type { EnergyPage as EnergyData } from "../../api/types";
 import { NoteList } from "../../components/NoteList";
-import { Card } from "../../components/Card";
 import { CodeBlock } from "../../components/CodeBlock";
 import { Figure } from "../../components/Figure";
 import { EmptyMessage } from "../../components/Message";
 import { tableColumns } from "../../components/table/declared";
-import { DataTable } from "../../components/table/DataTable";
+import { TableCard } from "../../components/table/TableCard";
 import { Term } from "../../components/Term";
 import { PageHead } from "../../features/PageHead";
 import { RequestControls } from "../../features/RequestControls";
@@ -34,38 +33,47 @@ export function EnergyPage({ data }: { data: EnergyData }) {
       <Epoch data={data} />
       {data.parts.length > 0 && (
         <div class="grid grid-halves">
-          <Card title={<Term of="energyPart">Where a step's energy goes</Term>} testId="energy-parts">
-            <DataTable name={`energy ${run}`} plain columns={PARTS} rows={data.parts} rowId={(row) => row.kind} />
-          </Card>
+          <TableCard
+            title={<Term of="energyPart">Where a step's energy goes</Term>}
+            testId="energy-parts"
+            name={`energy ${run}`}
+            plain
+            columns={PARTS}
+            rows={data.parts}
+            rowId={(row) => row.kind}
+          />
           {data.modules.length > 1 && (
-            <Card title={<Term of="energyModule">By module</Term>} testId="energy-modules">
-              <DataTable
-                name={`energy by module ${run}`}
-                columns={MODULES}
-                rows={data.modules}
-                rowId={(row) => row.path}
-              />
-            </Card>
+            <TableCard
+              title={<Term of="energyModule">By module</Term>}
+              testId="energy-modules"
+              name={`energy by module ${run}`}
+              columns={MODULES}
+              rows={data.modules}
+              rowId={(row) => row.path}
+            />
           )}
         </div>
       )}
       <div class="grid">
         {data.choices.length > 1 && (
-          <Card title={<Term of="energyChoice">In other precisions and batch sizes</Term>} testId="energy-choices">
-            <DataTable
-              name={`energy of choices ${run}`}
-              plain
-              columns={CHOICES}
-              rows={data.choices}
-              rowId={(row) => `${row.precision} ${row.batch_size}`}
-            />
-          </Card>
+          <TableCard
+            title={<Term of="energyChoice">In other precisions and batch sizes</Term>}
+            testId="energy-choices"
+            name={`energy of choices ${run}`}
+            plain
+            columns={CHOICES}
+            rows={data.choices}
+            rowId={(row) => `${row.precision} ${row.batch_size}`}
+          />
         )}
-        {data.ops.length > 0 && (
-          <Card title="By op" testId="energy-ops">
-            <DataTable name={`energy by op ${run}`} columns={OPS} rows={data.ops} rowId={(row) => row.id} />
-          </Card>
-        )}
+        <TableCard
+          title="By op"
+          testId="energy-ops"
+          name={`energy by op ${run}`}
+          columns={OPS}
+          rows={data.ops}
+          rowId={(row) => row.id}
+        />
       </div>
       <Reasons data={data} />
     </>

@@ -1,10 +1,9 @@
 /** The page DataLoader: the pipeline of a batch with the stage that limits, and the step with other numbers of workers. */
 import * as columns from "../../api/columns";
 import type { LoaderPage as LoaderData, LoaderStage } from "../../api/types";
-import { Card } from "../../components/Card";
 import { Figure } from "../../components/Figure";
 import { NoteList } from "../../components/NoteList";
-import { DataTable } from "../../components/table/DataTable";
+import { TableCard } from "../../components/table/TableCard";
 import { tableColumns } from "../../components/table/declared";
 import { PageHead } from "../../features/PageHead";
 import { formatNs } from "../../format/duration";
@@ -22,32 +21,33 @@ export function LoaderPage({ data }: { data: LoaderData }) {
       {data.batches > 0 && <LoaderFigures data={data} />}
       <NoteList testId="loader-hints" notes={data.hints} />
       <div class="grid">
-        {data.stages.length > 0 && (
-          <Card title="The way of a batch" class="wide" testId="loader-pipeline">
-            <Pipeline data={data} />
-            <DataTable name={`loader stages ${run}`} columns={STAGES} rows={data.stages} rowId={(row) => row.key} />
-          </Card>
-        )}
-        {data.workers.length > 0 && (
-          <Card title="The step with other numbers of workers, simulated" testId="loader-workers">
-            <DataTable
-              name={`loader workers ${run}`}
-              columns={WORKERS}
-              rows={data.workers}
-              rowId={(row) => String(row.workers)}
-            />
-          </Card>
-        )}
-        {data.transforms.length > 0 && (
-          <Card title="Transforms" testId="loader-transforms">
-            <DataTable
-              name={`loader transforms ${run}`}
-              columns={TRANSFORMS}
-              rows={data.transforms}
-              rowId={(row) => row.name}
-            />
-          </Card>
-        )}
+        <TableCard
+          title="The way of a batch"
+          class="wide"
+          testId="loader-pipeline"
+          name={`loader stages ${run}`}
+          columns={STAGES}
+          rows={data.stages}
+          rowId={(row) => row.key}
+        >
+          <Pipeline data={data} />
+        </TableCard>
+        <TableCard
+          title="The step with other numbers of workers, simulated"
+          testId="loader-workers"
+          name={`loader workers ${run}`}
+          columns={WORKERS}
+          rows={data.workers}
+          rowId={(row) => String(row.workers)}
+        />
+        <TableCard
+          title="Transforms"
+          testId="loader-transforms"
+          name={`loader transforms ${run}`}
+          columns={TRANSFORMS}
+          rows={data.transforms}
+          rowId={(row) => row.name}
+        />
       </div>
     </>
   );

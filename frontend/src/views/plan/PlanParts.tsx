@@ -4,10 +4,9 @@ import type { ComponentChildren } from "preact";
 import { profileQuery } from "../../api/queries";
 import type { PlanPage as PlanData } from "../../api/types";
 import { useResource } from "../../api/useResource";
-import { Card } from "../../components/Card";
 import { Figure } from "../../components/Figure";
 import { More } from "../../components/More";
-import { DataTable } from "../../components/table/DataTable";
+import { TableCard } from "../../components/table/TableCard";
 import { Term } from "../../components/Term";
 import { ResourceView } from "../../features/ResourceView";
 import { assign } from "../../state/param";
@@ -68,53 +67,54 @@ function Asked({ part, run }: { part: Part; run: string }) {
 
 function batches(data: PlanData) {
   return (
-    <Card title={`Batch sizes on the ${data.gpu || "run's GPU"}`} testId="plan-batches">
-      <DataTable
-        name={`plan by batch ${data.ref.run}`}
-        plain
-        columns={BATCHES}
-        rows={data.batches}
-        rowId={(row) => String(row.batch_size)}
-        onSelect={(row) => assign(batchParam.to(row.batch_size))}
-      />
-    </Card>
+    <TableCard
+      title={`Batch sizes on the ${data.gpu || "run's GPU"}`}
+      testId="plan-batches"
+      name={`plan by batch ${data.ref.run}`}
+      plain
+      columns={BATCHES}
+      rows={data.batches}
+      rowId={(row) => String(row.batch_size)}
+      onSelect={(row) => assign(batchParam.to(row.batch_size))}
+    />
   );
 }
 
 function gpus(data: PlanData) {
   return (
-    <Card title="On other GPUs" testId="plan-gpus">
-      <DataTable
-        name={`plan by GPU ${data.ref.run}`}
-        plain
-        columns={GPUS}
-        rows={data.gpus}
-        rowId={(row) => row.gpu}
-        onSelect={(row) => assign(gpuParam.to(row.gpu))}
-      />
-    </Card>
+    <TableCard
+      title="On other GPUs"
+      testId="plan-gpus"
+      name={`plan by GPU ${data.ref.run}`}
+      plain
+      columns={GPUS}
+      rows={data.gpus}
+      rowId={(row) => row.gpu}
+      onSelect={(row) => assign(gpuParam.to(row.gpu))}
+    />
   );
 }
 
 function checkpoints(data: PlanData) {
   if (data.checkpoints.length < 2) return <p class="muted">No set of modules saves memory.</p>;
   return (
-    <Card title={<Term of="planCheckpoints">Sets of checkpointed modules</Term>} testId="plan-checkpoints">
+    <TableCard
+      title={<Term of="planCheckpoints">Sets of checkpointed modules</Term>}
+      testId="plan-checkpoints"
+      name={`plan by checkpoints ${data.ref.run}`}
+      plain
+      columns={CHECKPOINTS}
+      rows={data.checkpoints}
+      rowId={(row) => row.modules.join(",")}
+      onSelect={(row) => assign(checkpointParam.to(row.modules.join(",") || null))}
+    >
       <FrontierChart
         rows={data.checkpoints}
         capacity={data.capacity_mb}
         chosen={checkpointParam.value?.split(",") ?? []}
         onChoose={(modules) => assign(checkpointParam.to(modules.join(",") || null))}
       />
-      <DataTable
-        name={`plan by checkpoints ${data.ref.run}`}
-        plain
-        columns={CHECKPOINTS}
-        rows={data.checkpoints}
-        rowId={(row) => row.modules.join(",")}
-        onSelect={(row) => assign(checkpointParam.to(row.modules.join(",") || null))}
-      />
-    </Card>
+    </TableCard>
   );
 }
 
@@ -143,27 +143,25 @@ function split(data: PlanData) {
           />
         )}
       </dl>
-      {data.shards.length > 0 && (
-        <Card title={<Term of="planShard">Over {data.shards[0]!.gpus} GPUs, each</Term>} testId="plan-shards">
-          <DataTable
-            name={`plan by sharding ${run}`}
-            plain
-            columns={SHARDS}
-            rows={data.shards}
-            rowId={(row) => row.shard}
-          />
-        </Card>
-      )}
+      <TableCard
+        title={<Term of="planShard">Over {data.shards[0]?.gpus} GPUs, each</Term>}
+        testId="plan-shards"
+        name={`plan by sharding ${run}`}
+        plain
+        columns={SHARDS}
+        rows={data.shards}
+        rowId={(row) => row.shard}
+      />
       {data.stages.length > 1 && (
-        <Card title={<Term of="planStages">Cut over {data.stages.length} GPUs</Term>} testId="plan-stages">
-          <DataTable
-            name={`plan by stages ${run}`}
-            plain
-            columns={STAGES}
-            rows={data.stages}
-            rowId={(row) => row.modules[0] ?? ""}
-          />
-        </Card>
+        <TableCard
+          title={<Term of="planStages">Cut over {data.stages.length} GPUs</Term>}
+          testId="plan-stages"
+          name={`plan by stages ${run}`}
+          plain
+          columns={STAGES}
+          rows={data.stages}
+          rowId={(row) => row.modules[0] ?? ""}
+        />
       )}
     </>
   );

@@ -5,7 +5,7 @@ import { Card } from "../../components/Card";
 import { CodeBlock } from "../../components/CodeBlock";
 import { Figure } from "../../components/Figure";
 import { EmptyMessage } from "../../components/Message";
-import { DataTable } from "../../components/table/DataTable";
+import { TableCard } from "../../components/table/TableCard";
 import { PageHead } from "../../features/PageHead";
 import { formatInterval, formatPercent } from "../../format/number";
 import { NOT_TRIED, TRIED } from "./columns";
@@ -20,32 +20,36 @@ export function TriedPage({ data }: { data: TriedData }) {
       <PageHead title="Tried" headline={data.headline} />
       <TriedFigures data={data} />
       <div class="grid">
-        {data.rows.length > 0 && (
-          <Card title="One remedy at a time" testId="tried-rows">
-            <DataTable name={`tried ${run}`} columns={TRIED} rows={data.rows} rowId={(row) => row.remedy} />
-          </Card>
-        )}
-        {data.sets.length > 0 && (
-          <Card title="Sets of remedies" testId="tried-sets">
-            <DataTable name={`tried sets ${run}`} columns={TRIED} rows={data.sets} rowId={(row) => row.remedy} />
-          </Card>
-        )}
+        <TableCard
+          title="One remedy at a time"
+          testId="tried-rows"
+          name={`tried ${run}`}
+          columns={TRIED}
+          rows={data.rows}
+          rowId={(row) => row.remedy}
+        />
+        <TableCard
+          title="Sets of remedies"
+          testId="tried-sets"
+          name={`tried sets ${run}`}
+          columns={TRIED}
+          rows={data.sets}
+          rowId={(row) => row.remedy}
+        />
         {data.patch !== "" && (
           <Card title="The best set as a patch" testId="tried-patch">
             <CodeBlock code={data.patch} label="Patch of the script" />
           </Card>
         )}
         <ByHand data={data} />
-        {data.not_tried.length > 0 && (
-          <Card title="Not measured" testId="tried-not">
-            <DataTable
-              name={`not tried ${run}`}
-              columns={NOT_TRIED}
-              rows={data.not_tried}
-              rowId={(row) => row.remedy}
-            />
-          </Card>
-        )}
+        <TableCard
+          title="Not measured"
+          testId="tried-not"
+          name={`not tried ${run}`}
+          columns={NOT_TRIED}
+          rows={data.not_tried}
+          rowId={(row) => row.remedy}
+        />
       </div>
       <NoteList testId="tried-notes" notes={[data.seeds_differ, ...data.notes].filter((sentence) => sentence !== "")} />
     </>

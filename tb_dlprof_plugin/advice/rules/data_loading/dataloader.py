@@ -9,7 +9,7 @@ import numpy as np
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.savings import Saving, less_cpu, partly
 from tb_dlprof_plugin.advice.text import ms
-from tb_dlprof_plugin.metrics.loader import LoaderForecast, loader_forecast
+from tb_dlprof_plugin.metrics.loader.forecast import LoaderForecast, loader_forecast
 from tb_dlprof_plugin.model.intervals import covered, union
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints
 from tb_dlprof_plugin.profile_view import ProfileView

@@ -43,7 +43,8 @@ from tb_dlprof_plugin.advice.savings import (
 )
 from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.metrics.iterations import percent
-from tb_dlprof_plugin.metrics.loader import loader_forecast, slow_part
+from tb_dlprof_plugin.metrics.loader.forecast import loader_forecast
+from tb_dlprof_plugin.metrics.loader.parts import slow_part
 from tb_dlprof_plugin.model.frameworks import JAX, TENSORFLOW
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.simulation.change import Change
@@ -164,8 +165,9 @@ def _estimate(context: RuleContext, waiting_ns: int, workers: int | None) -> Sav
 def _change(context: RuleContext) -> str:
     loader = context.facts.dataloader
     forecast, part = loader_forecast(context.view), slow_part(context.view)
-    if forecast is not None and part is not None:
-        return " ".join(filter(None, (workers_text(context.view, forecast), part_text(context.view, part))))
+    if part is not None:
+        workers = "" if forecast is None else f"{workers_text(context.view, forecast)} "
+        return workers + part_text(context.view, part)
     if loader is not None and loader.persistent_workers is False:
         return "Raise num_workers, keep the workers between epochs, and move work out of the dataset's __getitem__."
     return "Raise num_workers up to the number of CPU cores, or move work out of the dataset's __getitem__."

@@ -19,17 +19,11 @@ from __future__ import annotations
 
 from tb_dlprof_plugin.advice.loader_hints import part_text
 from tb_dlprof_plugin.advice.rule import EvidenceRow, Finding, Reading, Rule, RuleContext, Silent
-from tb_dlprof_plugin.advice.savings import less_cpu, partly
+from tb_dlprof_plugin.advice.savings import Saving, less_cpu, partly
 from tb_dlprof_plugin.advice.text import ms
-from tb_dlprof_plugin.metrics.loader import (
-    LIMITS,
-    SlowPart,
-    loader_forecast,
-    slow_part,
-    step_without_slow_part,
-    waiting_share,
-    why_unknown,
-)
+from tb_dlprof_plugin.metrics.loader.batches import LIMITS, loader_recording, waiting_share, why_unknown
+from tb_dlprof_plugin.metrics.loader.forecast import loader_forecast, step_without_slow_part, why_no_forecast
+from tb_dlprof_plugin.metrics.loader.parts import SlowPart, slow_part
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.simulation.pauses import loading_times
 
@@ -49,40 +43,48 @@ _TITLES = {
 def check(context: RuleContext) -> Finding | Silent:
     """Fires where the step waits for batches, and one part of loading takes most of their time."""
     view = context.view
-    why = why_unknown(view)
-    part, waits, forecast = slow_part(view), waiting_share(view), loader_forecast(view)
-    if why is not None or part is None or waits is None or forecast is None:
-        return Silent(why or "The stages of the loader are not known.", applicable=False)
+    part, waits, recording = slow_part(view), waiting_share(view), loader_recording(view)
+    if part is None or waits is None or recording is None:
+        return Silent(why_unknown(view) or "The stages of the loader are not known.", applicable=False)
     if waits < LIMITS:
         return Silent(f"The step waits for its batch in {100 * waits:.1f} % of its time.")
-    without = step_without_slow_part(view)
-    if without is None:
+    if part.kind == "items":
         return Silent("No part of loading stands out: reading items takes most of the time of a batch.")
-    share = 100 * part.share
-    now_ns = forecast.now.ns
-    gone = max(0.0, 1 - without.ns / now_ns)
     seen = f"{_title(part)}, and the step waits for its batch in {100 * waits:.0f} % of its time"
-    if gone < LIMITS:
+    saving = _saving(context)
+    if saving is None:
         return Silent(f"{seen}; without that part the step would be as long.")
-    text = (
-        f"Simulated with {forecast.now.workers} workers, the step takes {ms(now_ns)}, and {ms(without.ns)} if this "
-        f"part cost nothing. Expected: {100 * USUAL:.0f} % of that; between nothing and all of it."
-    )
-    high = context.step_ns * gone
-    loading = loading_times(view, view.selection())
     return RULE.finding(
         title=_title(part),
         seen=f"{seen}.",
         readings=[
-            Reading("Share of a batch", share, "percent"),
+            Reading("Share of a batch", 100 * part.share, "percent"),
             Reading("Waiting for batches", 100 * waits, "percent", 100 * LIMITS),
-            Reading("Worker processes", forecast.now.workers, "count"),
+            Reading("Worker processes", recording.workers, "count"),
         ],
         evidence=[EvidenceRow("Dataloader", round(context.step_ns * waits), 100 * waits, "overview", "dataloader")],
         change=part_text(view, part),
         code=_CODE[part.kind],
-        saving=partly(context, less_cpu(loading), 0.0, USUAL * high, high, text),
+        saving=saving,
     ).but(confidence="medium")
+
+
+def _saving(context: RuleContext) -> Saving | str | None:
+    """None where the step would be as long without the part; why it is unknown where there is no forecast."""
+    view = context.view
+    forecast, without = loader_forecast(view), step_without_slow_part(view)
+    if forecast is None or without is None:
+        return why_no_forecast(view) or ""
+    gone = max(0.0, 1 - without.ns / forecast.now.ns)
+    if gone < LIMITS:
+        return None
+    text = (
+        f"Simulated with {forecast.now.workers} workers, the step takes {ms(forecast.now.ns)}, and {ms(without.ns)} if "
+        f"this part cost nothing. Expected: {100 * USUAL:.0f} % of that; between nothing and all of it."
+    )
+    high = context.step_ns * gone
+    loading = loading_times(view, view.selection())
+    return partly(context, less_cpu(loading), 0.0, USUAL * high, high, text)
 
 
 def was_applied(base: ProfileView, candidate: ProfileView) -> str:

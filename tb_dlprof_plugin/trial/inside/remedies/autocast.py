@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 class _Autocast(Remedy):
     dtype = ""
     changes = Changes.ROUNDING
+    of_kernels = True
     group = "precision"
 
     def __init__(self) -> None:

@@ -24,6 +24,7 @@ class ChannelsLast(Remedy):
     changes = Changes.ROUNDING
     may_change = "Shapes and formulas stay; other kernels may add in another order."
     in_running_process = True
+    of_kernels = True
 
     def __init__(self) -> None:
         self._converted: set[int] = set()

@@ -28,6 +28,7 @@ class _Compile(Remedy):
     group = "compile"
     measures_kernels = True
     in_running_process = True
+    compiles = True
 
     def __init__(self) -> None:
         self._compiled = 0

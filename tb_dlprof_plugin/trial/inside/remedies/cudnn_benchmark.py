@@ -27,6 +27,7 @@ class CudnnBenchmark(Remedy):
     may_change = "Another algorithm may add in another order; which one may differ from run to run."
     measures_kernels = True
     in_running_process = True
+    of_kernels = True
 
     def why_not(self, facts: TrialFacts) -> str | None:
         missing = needs_gpu(facts)

@@ -27,7 +27,7 @@ class _LoaderWorkers(LoaderRemedy):
         self.keywords = (("num_workers", str(self.workers)), ("persistent_workers", "True"))
 
     def forecast(self, view: ProfileView) -> float | None:
-        from tb_dlprof_plugin.metrics.loader import loader_forecast
+        from tb_dlprof_plugin.metrics.loader.forecast import loader_forecast
 
         found = loader_forecast(view)
         steps = {} if found is None else {one.workers: one for one in found.steps}

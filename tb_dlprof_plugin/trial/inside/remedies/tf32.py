@@ -26,6 +26,7 @@ class Tf32(Remedy):
     changes = Changes.ROUNDING
     may_change = "Inputs of products are rounded to 10 bits of mantissa; range and sums stay FP32's."
     in_running_process = True
+    of_kernels = True
 
     def __init__(self) -> None:
         self._was_on = False

@@ -1,0 +1,183 @@
+"""What changes of a set of remedies gain over it, in one race; rows of what was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from tb_dlprof_plugin.model.trial_result import OTHER_TRAININGS, TriedRemedy
+from tb_dlprof_plugin.trial.experiment import Measured, quad_s
+from tb_dlprof_plugin.trial.inside.remedy import Remedy
+from tb_dlprof_plugin.trial.measuring import Measuring, fill
+from tb_dlprof_plugin.trial.statistics import WORTH, Gain, together
+from tb_dlprof_plugin.trial.switched import OfScript, Switched
+from tb_dlprof_plugin.trial.variant import VariantError
+
+SCREENING = 0.1
+"""Share of a gain that half of its interval may be, while it is only to be seen which set is better."""
+SLOWER = "Its first steps take much longer."
+_LEAST_ROUNDS = 2
+"""Quads for which there has to be time before another one enters a race."""
+_NEEDLESS = 1.0
+"""Percent of the step that a remedy of a set may cost when it is left out."""
+
+Chunk = tuple[Remedy, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Change:
+    """Of a set: remedies less and more; what is added takes the place of others of its group."""
+
+    out: Chunk = ()
+    added: Chunk = ()
+
+    def of(self, chosen: Sequence[Remedy]) -> list[Remedy]:
+        """The set with it."""
+        groups = {one.group for one in self.added if one.group}
+        return [*(one for one in chosen if one not in self.out and one.group not in groups), *self.added]
+
+    def is_better(self, found: Gain | None) -> bool:
+        """Whether it makes the set better by what it gains: where it cannot be seen what is needed, more stays in."""
+        if found is None:
+            return False
+        if self.added:
+            return found.percent > WORTH
+        return found.percent - found.half_width / 2 >= -_NEEDLESS
+
+
+@dataclass
+class Racing(Measuring):
+    """Races of sets of remedies.
+
+    Attributes:
+        rows: of single remedies: measured, or why not.
+        sets: of several, measured against the unchanged script.
+        forecasts: by name, percent that the advice on an earlier recording expects.
+    """
+
+    rows: list[TriedRemedy] = field(default_factory=list)
+    sets: list[TriedRemedy] = field(default_factory=list)
+    forecasts: Mapping[str, float] = field(default_factory=dict)
+    _pace_ms: float | None = None
+    """Of the first set that gained."""
+
+    def quad_s(self, chosen: Sequence[Remedy]) -> float:
+        """Seconds of four blocks of sets that are about as fast as this one."""
+        return quad_s((self._pace_ms if chosen and self._pace_ms else self.baseline_step_ms) / 1e3)
+
+    def is_disturbed(self) -> bool:
+        """Whether a start slows the steps of the running script, so that times of the unchanged one are no result."""
+        return False
+
+    def raced(self, chosen: list[Remedy], changes: Sequence[Change], seconds: float) -> dict[Change, Gain | None]:
+        """What changes gain over a set, of as many as the seconds allow; None for what fails or trains otherwise."""
+        until_s = self.clock() + seconds
+        base = self.variant(chosen) if chosen else self.baseline
+        gains: dict[Change, Gain | None] = {}
+        racing: list[tuple[Change, TriedRemedy, Switched]] = []
+        each_s = _LEAST_ROUNDS * self.quad_s(chosen)
+        for change in changes:
+            if gains and self.clock() + (len(racing) + 1) * each_s > until_s:
+                break
+            larger = change.of(chosen)
+            row, variant = self.new_row(larger), self.variant(larger)
+            gains[change] = None
+            if isinstance(variant, Switched):
+                if self._trains(change, row, larger, variant):
+                    racing.append((change, row, variant))
+                continue
+            try:
+                alone = self.measure(row, larger, self.look_s, base, variant, SCREENING)
+            finally:
+                variant.end()
+                if chosen:
+                    self.keep_idle(chosen, base)
+            if alone is not None and row.verdict not in OTHER_TRAININGS:
+                gains[change] = self._gain(chosen, row, alone)
+            else:
+                self._tell(change, row)
+        if racing and not self.bench.is_warm(base):
+            self.bench.warm_up(base, self.start_timeout_s)
+        ran = []
+        for (change, row, _), measured in zip(racing, self._race(base, racing, until_s), strict=True):
+            if isinstance(measured, VariantError):
+                row.verdict, row.error = None, str(measured)
+                self._tell(change, row)
+            elif measured is None:
+                del gains[change]
+            else:
+                self._gain(chosen, row, measured)
+                ran.append((change, measured.log_ratios))
+        for (change, _), gain in zip(ran, together([ratios for _, ratios in ran]), strict=True):
+            gains[change] = gain
+        return gains
+
+    def _race(
+        self, base: OfScript, racing: Sequence[tuple[Change, TriedRemedy, Switched]], until_s: float
+    ) -> list[Measured | VariantError | None]:
+        def told(number: int, gain: Gain) -> None:
+            self.listener.progress(racing[number][1].remedy, gain)
+
+        return self.bench.race(base, [variant for _, _, variant in racing], until_s - self.clock(), told)
+
+    def _trains(self, change: Change, row: TriedRemedy, larger: Sequence[Remedy], variant: Switched) -> bool:
+        """Whether a changed set works, trains the same, and is worth its measurement."""
+        ready = self.checked(row, larger, variant)
+        idle = {} if ready is None else ready.no_effect
+        if ready is not None and self.is_slow(ready):
+            row.stopped = SLOWER
+        elif (
+            ready is not None
+            and row.verdict not in OTHER_TRAININGS
+            and not any(one.name in idle for one in change.added)
+        ):
+            return True
+        row.no_effect = row.no_effect or " ".join(idle.get(one.name, "") for one in change.added)
+        self._tell(change, row)
+        return False
+
+    def _tell(self, change: Change, row: TriedRemedy) -> None:
+        """Say in the row of what was added why it has no figure."""
+        if len(change.added) == 1 and not change.out and not row.not_tried:
+            self.note(change.added[0], error=row.error, no_effect=row.no_effect, verdict=row.verdict,
+                       verdict_text=row.verdict_text, stopped=row.stopped)  # fmt: skip
+
+    def _gain(self, chosen: Sequence[Remedy], row: TriedRemedy, measured: Measured) -> Gain:
+        """What was measured; against the unchanged script it is a row of the result."""
+        if not chosen and not self.is_disturbed():
+            fill(row, measured)
+            self.keep_row(row)
+            self.listener.row(row)
+        return measured.gain
+
+    def new_row(self, candidates: Sequence[Remedy]) -> TriedRemedy:
+        row = self.row_of(candidates)
+        if len(candidates) == 1:
+            row.forecast_percent = self.forecasts.get(row.remedy)
+        return row
+
+    def row_for(self, candidates: Sequence[Remedy]) -> TriedRemedy:
+        """The row of a remedy or a set, which is made where there is none."""
+        rows = self.rows if len(candidates) == 1 else self.sets
+        names = {one.name for one in candidates}
+        found = next((row for row in rows if set(row.remedy.split("+")) == names), None)
+        if found is None:
+            found = self.new_row(candidates)
+            rows.append(found)
+        return found
+
+    def keep_row(self, row: TriedRemedy) -> None:
+        """In the place of the row of the same remedies."""
+        names = set(row.remedy.split("+"))
+        rows = self.rows if len(names) == 1 else self.sets
+        rows[:] = [*(one for one in rows if set(one.remedy.split("+")) != names), row]
+
+    def note(self, one: Remedy, **values: object) -> None:
+        """Say in the row of a remedy why it has no figure."""
+        row = self.row_for([one])
+        for name, value in values.items():
+            setattr(row, name, value)
+
+
+def names_of(candidates: Sequence[Remedy]) -> frozenset[str]:
+    return frozenset(one.name for one in candidates)
