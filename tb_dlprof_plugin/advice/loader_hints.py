@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from tb_dlprof_plugin.metrics.loader.batches import LIMITS, loader_recording, memory_of, waiting_share
+from tb_dlprof_plugin.metrics.loader.batches import LIMITS, loader_recording, median_known, memory_of, waiting_share
 from tb_dlprof_plugin.metrics.loader.forecast import LoaderForecast, loader_forecast
 from tb_dlprof_plugin.metrics.loader.parts import SlowPart, slow_items, slow_part
 from tb_dlprof_plugin.metrics.loader.work import loader_work
@@ -46,7 +44,7 @@ def part_text(view: ProfileView, part: SlowPart) -> str:
     if part.kind == "collate":
         return f"{part.name or 'collate_fn'} takes {of}: stack tensors of one size, or pad less."
     if part.kind == "tensors":
-        tensors = int(np.median(view.profile.loader_batches.tensors))
+        tensors = median_known(view.profile.loader_batches.tensors)
         return f"Handing over {tensors} tensors takes {of}: pack them into few, such as one per data type."
     if part.kind == "slow items" and slow is not None:
         one_in = round(slow.samples / slow.count)

@@ -12,6 +12,7 @@ from tb_dlprof_plugin.metrics.loader.batches import (
     ENOUGH,
     LIMITS,
     loader_recording,
+    median_known,
     memory_of,
     waiting_share,
     why_unknown,
@@ -133,7 +134,6 @@ def loader_page(view: ProfileView, ref: RunRef, selection: Selection) -> LoaderP
     unknown = why_unknown(view) or ""
     forecast = loader_forecast(view)
     rows = _stages(view)
-    known = batches.worker != WORKER_UNKNOWN
     asked = batches.ready[batches.ready >= 0]
     return LoaderPage(
         ref=ref,
@@ -143,8 +143,8 @@ def loader_page(view: ProfileView, ref: RunRef, selection: Selection) -> LoaderP
         wait_ns=float(np.median(batches.wait_ns)) if len(batches) else None,
         ready=float(asked.mean()) if len(asked) else None,
         batches=len(batches),
-        batch_bytes=_median(batches.bytes[known]),
-        tensors=_median(batches.tensors[known]),
+        batch_bytes=median_known(batches.bytes),
+        tensors=median_known(batches.tensors),
         first_batch_ns=recording.first_batch_ns if recording else None,
         start_method=(recording.start_method if recording else None) or "",
         workers_now=recording.workers if recording else None,
@@ -224,7 +224,7 @@ def _transforms(view: ProfileView, recording: LoaderRecording | None, rows: list
     if recording is None or not recording.transform_samples:
         return []
     samples = recording.transform_samples
-    batch = _median(view.profile.loader_batches.samples)
+    batch = median_known(view.profile.loader_batches.samples)
     items = next((row.batch_ns for row in rows if row.key == "items"), 0.0)
     each = items / batch if batch else 0.0
     return [
@@ -236,9 +236,3 @@ def _transforms(view: ProfileView, recording: LoaderRecording | None, rows: list
         )
         for one in recording.transforms
     ]
-
-
-def _median(column: object) -> int | None:
-    values = np.asarray(column)
-    known = values[values >= 0]
-    return int(np.median(known)) if len(known) else None

@@ -14,10 +14,11 @@ from typing import Any
 import pytest
 import torch
 from torch.utils.data import DataLoader
+from torch.utils.data._utils import fetch
 
 from tb_dlprof_plugin import read_profiles
 from tb_dlprof_plugin.capture import profile
-from tb_dlprof_plugin.capture.loader.meter import BatchMeter, size_of
+from tb_dlprof_plugin.capture.loader.meter import ALL_OF_FIRST, BatchMeter, measured_every, size_of
 from tb_dlprof_plugin.capture.loader.ring import ROWS, BatchTimes, Ring
 from tb_dlprof_plugin.capture.loader.shared_memory import shared_memory
 from tb_dlprof_plugin.capture.loader.transforms import TransformClock
@@ -257,3 +258,21 @@ def test_new_shared_memory_costs_its_pages_and_nothing_stays_open() -> None:
     assert large[1] > 0
     assert shared_memory(0, 0) is None
     assert set(os.listdir("/proc/self/fd")) == before
+
+
+def test_of_short_batches_some_are_measured_and_each_row_is_of_its_own_batch() -> None:
+    class Sizes(torch.utils.data.Dataset[Any]):
+        def __getitem__(self, index: int) -> torch.Tensor:
+            return torch.zeros(index + 1)
+
+    rows: list[BatchTimes] = []
+    meter = BatchMeter(rows.append, lambda content: None)
+    fetcher = fetch._MapDatasetFetcher(Sizes(), True, torch.utils.data.default_collate, False)
+    for task in range(200):
+        assert meter.fetch(type(fetcher).fetch, fetcher, [task]).shape == (1, task + 1)
+        meter.was_put(task, 0, 0)
+    meter.detach()
+    assert [row.task for row in rows[:ALL_OF_FIRST]] == list(range(ALL_OF_FIRST))
+    assert ALL_OF_FIRST < len(rows) < 150
+    assert [row.bytes for row in rows] == [4 * (row.task + 1) for row in rows]
+    assert measured_every(1_000) > measured_every(2_000_000) > measured_every(20_000_000) == 1

@@ -184,6 +184,20 @@ def test_the_part_that_costs_most_is_named(
         assert without.ns < forecast.now.ns
 
 
+def test_short_batches_that_were_left_out_count_for_nothing(view: Callable[..., ProfileView]) -> None:
+    left_out = np.arange(60) % 4 > 0
+    unknown = {
+        name: np.where(left_out, -1, value)
+        for name, value in {"items_ns": 30 * MS, "tensors": 100, "bytes": 4096, "put_ns": 20 * MS,
+                            "put_cpu_ns": 20 * MS, "unpickle_ns": 9 * MS}.items()
+    }  # fmt: skip
+    of = view(batches(worker=np.where(left_out, WORKER_UNKNOWN, 0), wait_ns=21 * MS, **unknown), facts())
+    part = slow_part(of)
+    assert part is not None
+    assert part.kind == "tensors"
+    assert memory_of(of, 1) == (100 << 20) + 2 * 4096
+
+
 def test_slow_items_are_counted_with_their_index(view: Callable[..., ProfileView]) -> None:
     at = np.arange(60) == 7
     of = view(batches(slow_samples=at, slow_samples_ns=70 * MS * at, slowest_sample=np.where(at, 4711, -1)), facts())

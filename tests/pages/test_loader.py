@@ -51,7 +51,10 @@ def test_a_loader_that_keeps_up_limits_nothing(page: Callable[..., LoaderPage]) 
 
 
 def test_what_is_not_known_is_said_and_the_rest_stays(page: Callable[..., LoaderPage]) -> None:
-    unseen = page(batches(worker=WORKER_UNKNOWN, items_ns=-1), facts(missing="The workers were started before."))
+    unseen = page(
+        batches(worker=WORKER_UNKNOWN, items_ns=-1, tensors=-1, bytes=-1),
+        facts(missing="The workers were started before."),
+    )
     assert unseen.headline.endswith("in 68 % of its time. The workers were started before.")
     assert unseen.waiting_percent == pytest.approx(100 * 21 / 31)
     assert (unseen.stages, unseen.workers, unseen.tensors, unseen.workers_advised) == ([], [], None, None)

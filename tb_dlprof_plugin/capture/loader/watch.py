@@ -11,7 +11,6 @@ import contextlib
 import functools
 import os
 import shutil
-import statistics
 import tempfile
 import threading
 import time
@@ -116,8 +115,8 @@ class LoaderWatch:
         if facts.dataloader is None:
             facts.dataloader = last.facts
         rows = rows_of(chosen)
-        size, tensors = (int(statistics.median(rows.columns[name])) for name in ("bytes", "tensors"))
-        shared = probe(lambda: shared_memory(size, tensors))
+        known = [(size, rows.columns["tensors"][at]) for at, size in enumerate(rows.columns["bytes"]) if size > 0]
+        shared = probe(lambda: shared_memory(*sorted(known)[len(known) // 2])) if known else None
         if shared is not None:
             recording.shared_write_ns, recording.shared_free_ns = shared
         return rows

@@ -59,8 +59,14 @@ def memory_of(view: ProfileView, workers: int) -> int | None:
     if recording is None or not recording.worker_memory_bytes:
         return None
     each = int(np.median(recording.worker_memory_bytes))
-    size = max(int(np.median(batches.bytes)), 0) if len(batches) else 0
+    size = median_known(batches.bytes) or 0
     return workers * (each + size * (recording.prefetch_factor or 2))
+
+
+def median_known(column: Ints) -> int | None:
+    """Of the batches of which it is known; None of none. Not all short batches are measured where they are made."""
+    known = column[column >= 0]
+    return int(np.median(known)) if len(known) else None
 
 
 def measured_rows(batches: LoaderBatches) -> Ints:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tb_dlprof_plugin.metrics.loader.batches import ENOUGH, measured_rows, measured_step, why_unknown
+from tb_dlprof_plugin.metrics.loader.batches import ENOUGH, measured_rows, measured_step, median_known, why_unknown
 from tb_dlprof_plugin.metrics.loader.parts import MANY, slow_part, stages
 from tb_dlprof_plugin.metrics.loader.work import loader_work
 from tb_dlprof_plugin.model.formatting import duration
@@ -138,7 +138,7 @@ def _error(view: ProfileView, work: LoaderWork) -> float:
     error = MODEL_ERROR if min(len(work.make_cpu), len(work.train)) >= ENOUGH else _FEW_ERROR
     recording = view.profile.facts.loading
     estimated = recording is not None and not recording.workers
-    return _MANY_ERROR if estimated and float(np.median(view.profile.loader_batches.tensors)) >= MANY else error
+    return _MANY_ERROR if estimated and (median_known(view.profile.loader_batches.tensors) or 0) >= MANY else error
 
 
 @per_view
@@ -161,7 +161,7 @@ def step_without_slow_part(view: ProfileView) -> WorkersStep | None:
         return None
     batches, rows = view.profile.loader_batches, measured_rows(view.profile.loader_batches)
     if part.kind == "tensors":
-        one = 1.0 / max(float(np.median(batches.tensors[rows])), 1.0)
+        one = 1.0 / max(median_known(batches.tensors) or 0, 1)
         changed = replace(_waiting(work, one), put_cpu=work.put_cpu * one, unpickle=work.unpickle * one)
     elif part.kind == "slow items":
         usual = np.maximum(batches.slow_samples * batches.median_sample_ns, 0)

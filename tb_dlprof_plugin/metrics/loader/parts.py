@@ -11,7 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-from tb_dlprof_plugin.metrics.loader.batches import FEWEST, measured_rows
+from tb_dlprof_plugin.metrics.loader.batches import FEWEST, measured_rows, median_known
 from tb_dlprof_plugin.metrics.loader.work import loader_work
 from tb_dlprof_plugin.model.profile import Ints
 from tb_dlprof_plugin.profile_view import ProfileView, per_view
@@ -138,7 +138,7 @@ def slow_part(view: ProfileView) -> SlowPart | None:
     slow, samples = slow_items(view), recording.transform_samples
     if slow is not None and slow.count and slow.share * found["items"] / whole >= _MUCH_OF_IT:
         return SlowPart("slow items", slow.share * found["items"] / whole)
-    if handing / whole >= _MUCH_OF_IT and float(np.median(batches.tensors)) >= MANY:
+    if handing / whole >= _MUCH_OF_IT and (median_known(batches.tensors) or 0) >= MANY:
         return SlowPart("tensors", handing / whole)
     if found["collate"] / whole >= _MOST_OF_IT:
         return SlowPart("collate", found["collate"] / whole, recording.collate or "")
