@@ -512,6 +512,8 @@ class Search(Racing):
             self.keep_row(row)
             self.listener.row(row)
             return row
+        if row.verdict is not None:
+            self._unsound -= {one.name for one in final}
         if not self.bench.exclusive and not self.bench.is_warm(unchanged):
             self.bench.warm_up(unchanged, self.start_timeout_s)
         measured = self.measure(row, final, max(self.left_s, self.least_s / 2), unchanged, variant, SCREENING)
