@@ -18,7 +18,7 @@ import numpy as np
 
 from tb_dlprof_plugin.model.profile import Floats
 
-COUNTS = (*range(17), 20, 24, 28, 32)
+COUNTS = (*range(9), 10, 12, 16, 20, 24, 32)
 """Numbers of workers that are simulated."""
 _BATCHES = 200
 """Of a simulation, besides those before the workers have worked for a while."""
