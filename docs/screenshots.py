@@ -40,10 +40,8 @@ RUN = "resnet50/amp-fp16"
 PAGES = {
     "overview": "vgg16/fp32",
     "ops": RUN,
-    "op_types": RUN,
     "modules": RUN,
     "kernels": RUN,
-    "launches": "lenet/fp32",
     "timeline": "lenet/amp-fp16",
     "tensor_cores": RUN,
     "roofline": RUN,
@@ -58,8 +56,6 @@ PAGES = {
     "distributed": "two_ranks",
 }
 """The run that each page shows."""
-CHOSEN = {"op_types": "&p.tb_dlprof.view=icicle&p.tb_dlprof.type=conv2d"}
-"""What is chosen on a page."""
 PAIR = "p.tb_dlprof.a.run=resnet50/fp32&p.tb_dlprof.b.run=resnet50/amp-fp16"
 SETTLED = "document.querySelector('main h1') && !document.querySelector('[aria-busy=\"true\"], .skeleton, progress')"
 
@@ -119,7 +115,7 @@ def tensorboard(logdir: Path, count: int) -> Iterator[str]:
 
 def take(page: Page, address: str, name: str, theme: str) -> Path:
     """One picture of the window, as a WebP file."""
-    run = (f"&p.tb_dlprof.run={PAGES[name]}" if PAGES[name] else "") + CHOSEN.get(name, "")
+    run = f"&p.tb_dlprof.run={PAGES[name]}" if PAGES[name] else ""
     page.goto("about:blank")
     page.goto(
         f"{address}?darkMode={'true' if theme == 'dark' else 'false'}#tb_dlprof&p.tb_dlprof.page={name}{run}&{PAIR}"

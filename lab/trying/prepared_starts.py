@@ -119,7 +119,7 @@ def first_s(laboratory: Laboratory) -> float:
     first = Variant(laboratory, environment=_NOT_WAITING)
     try:
         first.launch(_START_S)
-        laboratory.prepare()
+        laboratory.prepare(2)
         return first.arrived()[0].since_start_s
     finally:
         first.end()
@@ -181,7 +181,7 @@ def pairs(text: str, count: int, quads: int, ends_s: float) -> dict[str, list[fl
                 )
                 try:
                     one.launch(_START_S)
-                    laboratory.prepare()
+                    laboratory.prepare(2)
                     one.arrived()
                     wait(laboratory)
                     other.start(_START_S)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from tb_dlprof_plugin.capture.facts.machine import usable_cores
 from tb_dlprof_plugin.model.trial_result import BUDGET_USED, TriedRemedy
 from tb_dlprof_plugin.trial.experiment import Bench, Measured, least_s, look_s
 from tb_dlprof_plugin.trial.inside.remedy import Changes, Remedy, environment_of
@@ -35,6 +36,9 @@ _LEAST_CHECKED, _SHARE_OF_CHECK = 3, 0.02
 _PAGE_FAULT_S = 1.4e-6
 """Of one page of 4 KiB that is mapped, cleared and unmapped: a new tensor of 32 MB that is filled against one that is
 filled again, on a virtual machine."""
+_PREPARED, _CORES_TO_PREPARE = 3, 4
+"""Processes that wait with their imports done: the final set, the unchanged script, and a second one of the set. With
+fewer cores they delay the first start by as much as they save later (`lab.trying.prepared_tries`)."""
 _SHARE_OF_START = 0.1
 """Of the first start, that one without imports takes at least."""
 _SLOW = 2.5
@@ -144,7 +148,8 @@ class Measuring:
         began = self.clock()
         longest = max(_LEAST_START_S, self.budget_s)
         process.launch(longest, longest)
-        self.laboratory.prepare()
+        if (usable_cores() or 1.0) >= _CORES_TO_PREPARE:
+            self.laboratory.prepare(_PREPARED)
         self.ready = process.arrived()
         self.start_s = self.clock() - began
         first = self.ready[0]

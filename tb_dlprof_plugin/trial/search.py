@@ -48,6 +48,8 @@ _COMPILES_S, _COMPILES_GPU_S = 10.0, 30.0
 """That a compilation in the running process may take, with what is compared then."""
 _UNLIKELY = 3.0
 """Times that, for what is not expected to gain: it may try many kernels."""
+_PACED_BY_GPU = 50.0
+"""Percent that shorter kernels gain on a GPU alone that does not wait for the CPU."""
 _WITHOUT_IT = "The best set is as fast without it."
 _NO_MORE = "The best set is no faster with it."
 
@@ -275,19 +277,29 @@ class Search(Racing):
         return row
 
     def _choose_first(self, likely: Sequence[Remedy], ordered: Sequence[Remedy]) -> None:
-        """Choose what is likely to gain, if it does; else, on a GPU that may wait for the CPU, what spares the CPU."""
+        """Choose what is likely to gain; where the GPU may wait for the CPU, what spares the CPU if that gains more."""
         sparing = one_of_each_group(
             one for one in ordered if self._may_gain(one) and self._is_here(one) and not one.of_kernels
         )
+        best: list[Remedy] = []
+        gained = 0.0
         for first in (likely, sparing) if self.ready and self.ready[0].cuda else (likely,):
-            self._chosen = self._together([], tuple(first))
-            row = self.row_for(self._chosen) if self._chosen else None
-            if row is not None and row.gain_percent is None:
-                row = self._measure_set(self._chosen, share=_FIRST)
-            if row is not None and (row.gain_percent is None or row.gain_percent > 0):
-                self._pace_ms = row.after_ms
+            chosen = self._together([], tuple(first))
+            if not chosen or names_of(chosen) == names_of(best):
+                continue
+            row = self.row_for(chosen)
+            if row.gain_percent is None:
+                row = self._measure_set(chosen, share=_FIRST)
+            if row.gain_percent is None:
+                # There was no time for it.
+                self._chosen = chosen
                 return
-            self._chosen, self._waits_for_cpu = [], True
+            if row.gain_percent > gained:
+                best, gained, self._pace_ms = chosen, row.gain_percent, row.after_ms
+            if gained > _PACED_BY_GPU:
+                break
+        self._chosen = best
+        self._waits_for_cpu = not best or not any(one.of_kernels for one in best)
 
     def _improve(self, ordered: Sequence[Remedy]) -> None:
         """Leave out of the chosen set what it does not need, and add, or put in the place of another one of its group,

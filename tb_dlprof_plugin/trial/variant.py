@@ -17,7 +17,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tb_dlprof_plugin.capture.facts.machine import usable_cores
 from tb_dlprof_plugin.model.visible import VisibleMessage, visible
 from tb_dlprof_plugin.trial import prepared
 from tb_dlprof_plugin.trial.isolation import Isolation, IsolationKind
@@ -30,8 +29,8 @@ _LAST_LINES = 30
 _LONGEST_LINE = 300
 _NEVER_STEPPED = "it ended before its first steps were done: it trains too few, or without an optimizer of torch"
 _NEARLY_FULL_BYTES = 1 << 20
-_FEW_CORES, _LARGEST_COPY_BYTES = 4, 100_000_000
-"""With fewer cores no second process for the final set is prepared, and with a larger copy none at all."""
+_LARGEST_COPY_BYTES = 100_000_000
+"""Each process that waits has a copy of its own."""
 _PORT_TAKEN = "address already in use"
 """As torch's TCPStore says it."""
 
@@ -83,15 +82,13 @@ class Laboratory:
             more = {**more, prepared.VARIABLE: "1"}
         return self._start(folder, more)
 
-    def prepare(self) -> None:
-        """Start processes that wait with their first imports done, as many as the final set is measured in: it, the
-        unchanged script, and a second one of it. Where that is not possible, there are none."""
+    def prepare(self, count: int) -> None:
+        """Start so many processes that wait with their first imports done; none where that is not possible."""
         script = prepared.script_of(self.command, self.isolation.folder)
         if sys.platform != "linux" or script is None or self.isolation.copied_bytes > _LARGEST_COPY_BYTES:
             return
         with contextlib.suppress(OSError, VariantError):
-            cores = usable_cores() or 1.0
-            for _ in range(0 if cores < 2 else 2 if cores < _FEW_CORES else 3):
+            for _ in range(count):
                 folder = self.new_folder()
                 turn = prepared.WaitingProcess.turn_in(folder)
                 self._turns.append(turn)

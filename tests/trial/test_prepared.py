@@ -125,7 +125,7 @@ def test_a_process_that_waited_is_as_any_other(
     monkeypatch.setattr(isolation, "_works", lambda one: kind is IsolationKind.overlay)
     with laboratory_of(command, choose(str(tmp_path))) as laboratory:
         waited, other = Variant(laboratory), Variant(laboratory, environment={"OTHER": "1"})
-        laboratory.prepare()
+        laboratory.prepare(2)
         wait(laboratory)
         waiting = laboratory.waiting
         ready, plain = waited.start(_LONGEST_S)[0], other.start(_LONGEST_S)[0]
@@ -152,7 +152,7 @@ def _without(facts: dict[str, Any], variant: Variant) -> dict[str, Any]:
 def test_what_was_not_asked_never_runs_the_script(tmp_path: Path) -> None:
     write(tmp_path, "open('ran', 'w').close()")
     with laboratory_of(["train.py"], Isolation(IsolationKind.in_place, str(tmp_path))) as laboratory:
-        laboratory.prepare()
+        laboratory.prepare(2)
         wait(laboratory)
         pids = [pid for one in laboratory.waiting for pid in descendants(one.process.pid)]
         assert len(pids) >= 4
@@ -167,7 +167,7 @@ def test_what_was_not_asked_never_runs_the_script(tmp_path: Path) -> None:
 def test_an_error_of_the_script_is_said_as_without_waiting(tmp_path: Path) -> None:
     write(tmp_path, "raise RuntimeError('out of luck')")
     with laboratory_of(["train.py"], choose(str(tmp_path))) as laboratory:
-        laboratory.prepare()
+        laboratory.prepare(2)
         wait(laboratory)
         for environment_of_it in ({}, {"OTHER": "1"}):
             variant = Variant(laboratory, environment=environment_of_it)
@@ -193,7 +193,7 @@ def test_where_a_process_cannot_wait_the_script_starts_as_ever(
     script = write(tmp_path / "work", "while True:\n    train(8, model, optimizer)\n")
     script.write_text("import waits_badly\n" + script.read_text())
     with laboratory_of(["train.py"], choose(str(tmp_path / "work"))) as laboratory:
-        laboratory.prepare()
+        laboratory.prepare(2)
         waiting = laboratory.waiting
         if how == "raise ValueError":
             # The script says what is wrong, where it comes to that.
@@ -210,7 +210,7 @@ def test_a_script_that_sets_variables_of_torch_says_so(tmp_path: Path) -> None:
     write(tmp_path, "import os\nos.environ['TORCH_LOGS'] = ''\nwhile True:\n    train(8, model, optimizer)\n")
     with laboratory_of(["train.py"], choose(str(tmp_path))) as laboratory:
         assert Variant(laboratory).start(_LONGEST_S)[0].sets_variables
-        laboratory.prepare()
+        laboratory.prepare(2)
         pids = [one.process.pid for one in laboratory.waiting]
         laboratory.end_waiting()
         assert not any(map(runs, pids))

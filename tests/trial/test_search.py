@@ -503,6 +503,21 @@ def test_where_the_gpu_waits_for_the_cpu_what_spares_the_cpu_is_put_together(mon
     assert best.gain_percent == pytest.approx(60, abs=1)
 
 
+def test_what_spares_the_cpu_is_chosen_where_it_gains_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    # GIVEN two remedies of kernels, which cost the same whether one or both are there
+    half, tf32 = (Planted(name, 1.3, of_kernels=True, usual_percent=30.0) for name in ("half", "tf32"))
+    machine = Machine(
+        [half, tf32, Planted("fused", 0.6)],
+        {("half", "tf32", "fused"): 0.8, ("half", "fused"): 0.8, ("tf32", "fused"): 0.8},
+    )
+    machine.free_bytes = 100 * 10**9
+    _, best = searched_by(machine, monkeypatch, 60.0)
+    # Both are out at once, before any set that differs by one.
+    assert machine.switched[1] == ("fused",)
+    assert best.remedies == ["fused"]
+    assert best.gain_percent == pytest.approx(40, abs=1)
+
+
 def test_what_clearly_loses_a_race_is_soon_out(monkeypatch: pytest.MonkeyPatch) -> None:
     machine = Machine([Planted("a", 0.5), *(Planted(f"worse{number}", 1.2, usual_percent=-1.0) for number in range(9))])
     _, best = searched_by(machine, monkeypatch, 120.0)
