@@ -197,7 +197,12 @@ class Bench:
                 return quads.measured(stopped)
 
     def race(
-        self, a: TakesTurns, others: Sequence[TakesTurns], seconds: float, told: Callable[[int, Gain], None]
+        self,
+        a: TakesTurns,
+        others: Sequence[TakesTurns],
+        seconds: float,
+        told: Callable[[int, Gain], None],
+        claims: bool = False,
     ) -> list[Measured | VariantError | None]:
         """Which of these are better than ``a``, all in one process: a quad of each, round after round, for at most so
         many seconds. What was slower, or faster, in each of its first quads has run, and what is known well.
@@ -206,6 +211,7 @@ class Bench:
             a, others: what takes turns.
             seconds: for all of them.
             told: called with the place in ``others`` after each quad.
+            claims: whether what is faster runs until that is certain, for a claim and not for a choice alone.
 
         Returns:
             Of each, what was measured, or its failure; None where there was no time for a quad.
@@ -234,6 +240,8 @@ class Bench:
                 lost = len(ratios) >= LEAST_QUADS and found.high < 0
                 slower = lost or (len(ratios) >= _SLOWER_TWICE and min(ratios) > 0)
                 faster = len(ratios) >= _FASTER_THRICE and _percent(max(ratios)) > WORTH
+                if claims:
+                    faster = gain(ratios, len(others)).certain
                 known = len(ratios) >= LEAST_QUADS and found.half_width <= self._precision
                 if hopeless or slower or faster or known or len(ratios) >= LOOKS[-1]:
                     running.remove(number)

@@ -118,7 +118,8 @@ class Racing(Measuring):
         def told(number: int, gain: Gain) -> None:
             self.listener.progress(racing[number][1].remedy, gain)
 
-        return self.bench.race(base, [variant for _, _, variant in racing], until_s - self.clock(), told)
+        variants = [variant for _, _, variant in racing]
+        return self.bench.race(base, variants, until_s - self.clock(), told, base is self.baseline)
 
     def _trains(self, change: Change, row: TriedRemedy, larger: Sequence[Remedy], variant: Switched) -> bool:
         """Whether a changed set works, trains the same, and is worth its measurement."""
