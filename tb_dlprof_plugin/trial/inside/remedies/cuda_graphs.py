@@ -21,9 +21,9 @@ class CudaGraphs(Remedy):
     rules = ("launch_bound", "small_kernels")
     changes = Changes.ROUNDING
     may_change = "The same kernels; batch norms see the first batch several times more, before the first step."
-    # Not in the running process: once a model has trained, a capture may fail (three of three scripts, torch 2.11), and
-    # what fails leaves the generator of random numbers in capture.
     group = "compile"
+    # `in_running_process` stays False: once a model has trained, a capture may fail (three of three scripts, torch
+    # 2.11), and what fails leaves the generator of random numbers in capture.
 
     def __init__(self) -> None:
         self._replayed = 0

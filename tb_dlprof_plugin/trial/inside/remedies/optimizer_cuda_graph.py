@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tb_dlprof_plugin.trial.inside.gpu import needs_gpu
+from tb_dlprof_plugin.trial.inside.remedies.optimizer_implementation import count_steps
 from tb_dlprof_plugin.trial.inside.remedy import Changes, Remedy
 
 if TYPE_CHECKING:
@@ -160,7 +161,7 @@ class _Update:
         moved = None if self.failure else self._moved(optimizer)
         if moved is None:
             self._replay = None
-            _count_on_device(optimizer)
+            count_steps(optimizer, lambda parameter: parameter.device)
             with self.capturable(optimizer):
                 step(optimizer)
             # With the states that the first step makes.
@@ -301,18 +302,6 @@ def _innermost(step: Any) -> Any:
     while hasattr(step, "__wrapped__"):
         step = step.__wrapped__
     return step
-
-
-def _count_on_device(optimizer: Any) -> None:
-    """A fused update counts its steps next to the parameters."""
-    import torch
-
-    for group in optimizer.param_groups:
-        for parameter in group["params"]:
-            state = optimizer.state.get(parameter)
-            step = None if state is None else state.get("step")
-            if isinstance(step, torch.Tensor) and step.device != parameter.device:
-                state["step"] = step.to(parameter.device, torch.float32)
 
 
 def _settings(optimizer: Any) -> list[dict[str, Any]]:

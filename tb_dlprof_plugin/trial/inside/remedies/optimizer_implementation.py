@@ -51,8 +51,8 @@ class _Implementation(Remedy):
         if self.argument == "fused" and any(group.get("fused") for group in optimizer.param_groups):
             hooks.set(optimizer, "_step_supports_amp_scaling", True)
             hooks.set(optimizer, "_need_device_dtype_check_for_fused", True)
-            hooks.on_undo(partial(_count_steps, optimizer, lambda parameter: torch.device("cpu")))
-            _count_steps(optimizer, lambda parameter: parameter.device)
+            hooks.on_undo(partial(count_steps, optimizer, lambda parameter: torch.device("cpu")))
+            count_steps(optimizer, lambda parameter: parameter.device)
 
     def _change(self, arguments: dict[str, Any]) -> None:
         if arguments.get("differentiable"):
@@ -116,7 +116,7 @@ class ForeachOptimizer(_Implementation):
     argument, other = "foreach", "fused"
 
 
-def _count_steps(optimizer: Any, device_of: Callable[[Any], Any]) -> None:
+def count_steps(optimizer: Any, device_of: Callable[[Any], Any]) -> None:
     """On these devices, unless the optimizer is capturable and counts on that of the parameter in any case."""
     import torch
 
