@@ -91,8 +91,10 @@ class AppliedRemedies:
         except Exception as error:
             self._fail(error)
             return
-        from torch.utils.checkpoint import _StopRecomputationError
+        from torch.utils import checkpoint
 
+        # torch before 2.1 has none.
+        ended_early = getattr(checkpoint, "_StopRecomputationError", ())
         compiled = model._compiled_call_impl
 
         def call(*args: Any, **kwargs: Any) -> Any:
@@ -100,7 +102,7 @@ class AppliedRemedies:
                 return (compiled or model._call_impl)(*args, **kwargs)
             except Exception as error:
                 # A checkpoint ends its second forward pass by an exception, as soon as it has what it needs.
-                if self.failure or isinstance(error, _StopRecomputationError):
+                if self.failure or isinstance(error, ended_early):
                     raise
                 self._fail(error)
             return model(*args, **kwargs)
