@@ -75,7 +75,8 @@ def loader_forecast(view: ProfileView) -> LoaderForecast | None:
         # What it does not account for with this number of workers, it may not account for with another.
         error = max(error, now.ns / measured_ns - 1, measured_ns / now.ns - 1)
     found = [_with(view, work, now, count, error) for count in COUNTS]
-    now = _with(view, work, now, now.workers, error)
+    recorded = now.workers
+    now = next((one for one in found if one.workers == recorded), None) or _with(view, work, now, recorded, error)
     unordered = None
     if now.workers and work.in_order:
         (unordered,) = steps_with(replace(work, in_order=False), (now.workers,), error)
