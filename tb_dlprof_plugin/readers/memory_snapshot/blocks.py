@@ -224,14 +224,14 @@ STEPS = {"alloc": 1, "free_completed": -1}
 
 
 class History:
-    """Allocated bytes over the entries of a history, in at most some hundred stretches of it."""
+    """Allocated bytes over the entries of a history, in at most some hundred bins."""
 
     def __init__(self, entries: object = ()) -> None:
         self._times: list[int] = []
         self._changes: list[int] = []
-        """Of entries that are in no stretch yet: us and bytes."""
+        """Of entries that are in no bin yet: us and bytes."""
         self._width = 1
-        self._stretches: list[_Stretch] = []
+        self._bins: list[_Bin] = []
         for entry in entries if isinstance(entries, list) else ():
             if isinstance(entry, dict) and entry.get("action") in STEPS:
                 self.add(entry, STEPS[entry["action"]])
@@ -246,34 +246,34 @@ class History:
         self._changes.extend(changes)
         if len(self._times) >= max(_CHUNK, self._width):
             count = len(self._times) // self._width * self._width
-            self._stretches += self._stretched(count)
+            self._bins += self._binned(count)
             del self._times[:count], self._changes[:count]
             # Of an odd number the last would become a narrower one.
-            while len(self._stretches) > _MOST_POINTS and len(self._stretches) % 2 == 0:
-                self._stretches, self._width = _in_pairs(self._stretches), 2 * self._width
+            while len(self._bins) > _MOST_POINTS and len(self._bins) % 2 == 0:
+                self._bins, self._width = _in_pairs(self._bins), 2 * self._width
 
-    def _stretched(self, count: int) -> list[_Stretch]:
-        """The first of the entries that are in no stretch yet."""
+    def _binned(self, count: int) -> list[_Bin]:
+        """The first of the entries that are in no bin yet."""
         found = []
         for at in range(0, count, self._width):
             end = min(at + self._width, count)
             changes = self._changes[at:end]
-            found.append(_Stretch(self._times[end - 1], sum(changes), max(0, *accumulate(changes))))
+            found.append(_Bin(self._times[end - 1], sum(changes), max(0, *accumulate(changes))))
         return found
 
     def over_time(self, now: int) -> list[tuple[int, int]]:
-        """Allocated bytes, which end at what is allocated now: the highest of each stretch, at its last time (us)."""
-        stretches = [*self._stretches, *self._stretched(len(self._times))]
-        while len(stretches) > _MOST_POINTS:
-            stretches = _in_pairs(stretches)
-        level, points = now - sum(one.change for one in stretches), []
-        for one in stretches:
+        """Allocated bytes, which end at what is allocated now: the highest of each bin, at its last time (us)."""
+        bins = [*self._bins, *self._binned(len(self._times))]
+        while len(bins) > _MOST_POINTS:
+            bins = _in_pairs(bins)
+        level, points = now - sum(one.change for one in bins), []
+        for one in bins:
             points.append((one.last_us, max(level + one.highest, 0)))
             level += one.change
         return points
 
 
-class _Stretch(NamedTuple):
+class _Bin(NamedTuple):
     """Some entries: the last one's time, by how much they change what is allocated, and the highest on the way."""
 
     last_us: int
@@ -281,12 +281,12 @@ class _Stretch(NamedTuple):
     highest: int
 
 
-def _in_pairs(stretches: list[_Stretch]) -> list[_Stretch]:
-    pairs = zip(stretches[::2], stretches[1::2], strict=False)
+def _in_pairs(bins: list[_Bin]) -> list[_Bin]:
+    pairs = zip(bins[::2], bins[1::2], strict=False)
     joined = [
-        _Stretch(two.last_us, one.change + two.change, max(one.highest, one.change + two.highest)) for one, two in pairs
+        _Bin(two.last_us, one.change + two.change, max(one.highest, one.change + two.highest)) for one, two in pairs
     ]
-    return joined + stretches[2 * len(joined) :]
+    return joined + bins[2 * len(joined) :]
 
 
 def _first_history(block: dict[str, Any]) -> object:
