@@ -6,8 +6,7 @@ Of each script, first `try` with all remedies; then, alone on the machine, the s
 `try` has found, in processes of their own that start together and are timed in turns. A script is begun only where both
 fit into the deadline. A short table comes last: gain by hand and of the set of `try` on the same clock, their ratio,
 and seconds from the script's first step to the end; then forecasts with what was measured. $OUT/in_a_minute.json has
-all; with ``--record`` $OUT/tried.tar.gz has the recorded run of the first script, whose budget is not kept: a recording
-comes after the rest.
+all; with ``--record`` the unchanged script is recorded after each trial, for the forecasts.
 """
 
 from __future__ import annotations
@@ -15,7 +14,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import shutil
 import statistics
 import tempfile
 import time
@@ -113,7 +111,7 @@ def main() -> None:
     options.add_argument("--budget", type=float, default=60.0, help="seconds of each trial")
     options.add_argument("--deadline", type=float, default=520.0, help="seconds for all of it")
     options.add_argument("--held-out", action="store_true", help="those that are opened last, alone")
-    options.add_argument("--record", action="store_true", help="keep the recorded runs of the first script in $OUT")
+    options.add_argument("--record", action="store_true", help="the unchanged script, for forecasts")
     chosen = options.parse_args()
     until, out = time.monotonic() + chosen.deadline, Path(os.environ.get("OUT", "."))
     kind = "gpu_" if torch.cuda.is_available() else "cpu_"
@@ -125,20 +123,14 @@ def main() -> None:
     results: dict[str, dict[str, Any]] = {}
     try_s: list[float] = []
     hand_s: list[float] = []
-    for number, name in enumerate(names):
+    for name in names:
         began = time.monotonic()
         longest_s = max(try_s, default=chosen.budget + _START_S) + max(hand_s, default=_HAND_S)
         if began + longest_s > until:
             print(f"{name}: no time for it and its sets by hand", flush=True)
             continue
         with tempfile.TemporaryDirectory() as logdir:
-            record = Path(logdir) if chosen.record and number == 0 else None
-            results[name] = tried(name, chosen.budget, record)
-            if record is not None:
-                # The stored profile with its trial, without the traces.
-                for trace in record.rglob("*.gz"):
-                    trace.unlink()
-                shutil.make_archive(str(out / "tried"), "gztar", logdir)
+            results[name] = tried(name, chosen.budget, Path(logdir) if chosen.record else None)
         tried_at = time.monotonic()
         by_hand(name, results[name])
         try_s.append(tried_at - began)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import statistics
 import subprocess
 import sys
 import time
@@ -32,32 +33,39 @@ def measure(script: Path, remedies: tuple[str, ...], seconds: float = 2.0, warmu
 
 
 def measure_together(
-    scripts: Sequence[tuple[Path, tuple[str, ...]]], seconds: float = 0.7, warmup: int = 12
+    scripts: Sequence[tuple[Path, tuple[str, ...]]], seconds: float = 0.3, warmup: int = 12, rounds: int = 6
 ) -> list[dict[str, Any]]:
-    """The same for several scripts and sets, whose processes start together and are timed in turns: one after the other
-    and back, so that what drifts steadily cancels; the step is the mean of both."""
-    request = {"warmup": warmup, "seconds": seconds, "rounds": 2}
+    """The same for several scripts and sets, whose processes start together and are timed in turns, there and back, so
+    that what drifts slowly cancels; the step is the mean of all rounds."""
+    request = {"warmup": warmup, "seconds": seconds, "rounds": rounds}
     processes = [_started(script, {"remedies": one, **request}) for script, one in scripts]
     for process in processes:
         _line(process, lambda line: line == "ready")
-    first = [_timed(process) for process in processes]
-    rows = [_result(process, "\n") for process in reversed(processes)][::-1]
-    for row, before_ms in zip(rows, first, strict=True):
-        if before_ms is not None and "step_ms" in row:
-            row["step_ms"] = (row["step_ms"] + before_ms) / 2
-    return rows
+    said: list[list[dict[str, Any]]] = [[] for _ in processes]
+    for number in range(rounds):
+        turns = list(zip(processes, said, strict=True))
+        for process, rows in turns if number % 2 == 0 else reversed(turns):
+            rows += _timed(process)
+    found = []
+    for process, rows in zip(processes, said, strict=True):
+        row = _result(process)
+        if len(rows) == rounds:
+            row = {**rows[-1], "step_ms": statistics.fmean(one["step_ms"] for one in rows)}
+            row["rounds_ms"] = [one["step_ms"] for one in rows]
+        found.append(row)
+    return found
 
 
-def _timed(process: subprocess.Popen[str]) -> float | None:
-    """Milliseconds of a step in the first round; None where the process has ended."""
+def _timed(process: subprocess.Popen[str]) -> list[dict[str, Any]]:
+    """What a process says of its next round; nothing where it has ended."""
     assert process.stdin is not None
     try:
         # Nothing stays in a buffer of a process that has ended.
         os.write(process.stdin.fileno(), b"\n")
     except OSError:
-        return None
-    said = _line(process, lambda line: line.startswith("{"))
-    return float(json.loads(said)["step_ms"]) if said else None
+        return []
+    line = _line(process, lambda line: line.startswith("{"))
+    return [json.loads(line)] if line else []
 
 
 def _line(process: subprocess.Popen[str], is_wanted: Callable[[str], bool]) -> str:
@@ -76,9 +84,9 @@ def _started(script: Path, request: Mapping[str, Any]) -> subprocess.Popen[str]:
     return subprocess.Popen(command, env=environment, stdin=pipe, stdout=pipe, stderr=subprocess.PIPE, text=True)
 
 
-def _result(process: subprocess.Popen[str], said: str = "") -> dict[str, Any]:
+def _result(process: subprocess.Popen[str]) -> dict[str, Any]:
     try:
-        out, err = process.communicate(said, timeout=_LONGEST_S)
+        out, err = process.communicate(timeout=_LONGEST_S)
         return dict(json.loads(out.splitlines()[-1]))
     except subprocess.TimeoutExpired:
         process.kill()

@@ -2,8 +2,8 @@
 
 The independent measurement for the grid: ``python timed_script.py '{"remedies": [...], "warmup": 10, "seconds": 3}'
 script.py``. The last line of stdout is a JSON object. The variables of the remedies must be set by the caller.
-With ``"rounds": 2`` it says "ready" after the warm-up, and twice waits for a line on stdin, warms up once more and says
-what it timed: several processes then start together and are timed in turns.
+With ``"rounds": 6`` it says "ready" after the warm-up, and six times waits for a line on stdin, warms up shortly and
+says what it timed: several processes then start together and are timed in turns.
 """
 
 from __future__ import annotations
@@ -20,7 +20,10 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-_FEWEST = 10
+_FEWEST = 5
+"""Steps that are timed."""
+_WARMUP = 4
+"""Steps before each round."""
 
 
 class Timer:
@@ -53,7 +56,7 @@ class Timer:
 
     def _next_round(self) -> None:
         sys.stdin.readline()
-        self._timed_from = self._step + self._warmup
+        self._timed_from = self._step + _WARMUP
 
     def _say(self, step_s: float) -> None:
         import torch

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -16,6 +16,8 @@ _WORTH = 0.03
 """Share of the step that waiting has to be, before workers can gain."""
 _BUSY = 0.5
 """Share of the loading on a CPU from which on each worker needs one for itself."""
+_START_S, _START_EACH_S = 0.02, 0.015
+"""That the first batch of an epoch is late because workers start, and for each one more: medians of two CPU cores."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,15 +26,19 @@ class Loading:
 
     Attributes:
         wait_s: seconds of a step.
-        cpu_s: of these on the CPU, in the process of the training.
+        cpu_s: of these on the CPU, in the thread of the training.
         workers: of the loader, now.
         step_s: seconds of a step.
+        train_cpu_s: seconds that all threads of the process compute in a step, without ``cpu_s``.
+        epochs: that a step takes of the dataset, after each of which workers start again; 0 where they stay.
     """
 
     wait_s: float
     cpu_s: float
     workers: int
     step_s: float
+    train_cpu_s: float = 0.0
+    epochs: float = 0.0
 
 
 def workers_needed(
@@ -52,7 +58,9 @@ def workers_needed(
     if recorded is not None and recorded.now.workers == loading.workers:
         steps, now_ns = {one.workers: one for one in recorded.steps}, recorded.now.ns
     else:
-        steps = {one.workers: one for one in steps_with(_work(loading, cpu_count), counts)}
+        found = steps_with(_work(loading, cpu_count), counts)
+        starts_ns = {one: 1e9 * loading.epochs * (_START_S + one * _START_EACH_S) for one in counts}
+        steps = {one.workers: replace(one, ns=one.ns + starts_ns[one.workers]) for one in found}
         now_ns = 1e9 * loading.step_s
     larger: list[WorkersStep] = [steps[one] for one in counts if one > loading.workers and one in steps]
     if not larger:
@@ -66,6 +74,8 @@ def _work(loading: Loading, cpu_count: int) -> LoaderWork:
     """Batches that all take the same: the wait where there are no workers, else, as the steps wait for them, a step for
     each of the workers."""
     rest_ns = np.full(1, max(1e9 * (loading.step_s - loading.wait_s), 0.0))
+    # One thread at least, which may wait for a GPU.
+    train_cpu_ns = np.maximum(rest_ns, 1e9 * loading.train_cpu_s)
     made_ns = 1e9 * (loading.wait_s if not loading.workers else loading.step_s * loading.workers)
     on_cpu = loading.workers > 0 or loading.cpu_s > _BUSY * loading.wait_s
     # In the worker, on the way and in the training each: about what one tensor takes.
@@ -81,7 +91,7 @@ def _work(loading: Loading, cpu_count: int) -> LoaderWork:
         handover=float(HANDOVER_NS),
         next_cpu=0.0,
         train=rest_ns,
-        train_cpu=rest_ns,
+        train_cpu=train_cpu_ns,
         prefetch=2,
         in_order=True,
         pins=False,

@@ -409,8 +409,8 @@ class Measuring:
 def _loading_of(ready: Ready) -> Loading | None:
     if not ready.loading:
         return None
-    wait_s, cpu_s, workers, step_s = ready.loading
-    return Loading(wait_s, cpu_s, int(workers), step_s)
+    wait_s, cpu_s, workers, *more = ready.loading
+    return Loading(wait_s, cpu_s, int(workers), *more)
 
 
 def name_of(candidates: Sequence[Remedy]) -> str:

@@ -144,8 +144,9 @@ class Racing(Measuring):
                        verdict_text=row.verdict_text, stopped=row.stopped)  # fmt: skip
 
     def _gain(self, chosen: Sequence[Remedy], row: TriedRemedy, measured: Measured) -> Gain:
-        """What was measured; against the unchanged script it is a row of the result."""
-        if not chosen and not self.is_disturbed():
+        """What was measured; against the unchanged script it is a row of the result, unless it could claim a gain from
+        times of which a start has made some longer."""
+        if not chosen and not (self.is_disturbed() and measured.gain.percent > WORTH):
             fill(row, measured)
             self.keep_row(row)
             self.listener.row(row)

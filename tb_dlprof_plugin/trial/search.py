@@ -42,6 +42,8 @@ _CONFIRMED_MORE, _CONFIRMED_MOST, _CPUS_OF_STARTS = 1.25, 2.0, 4
 """Times the start of the first process that two more take at the same time; the second where there are fewer CPUs."""
 _LIKELY = 5.0
 """Percent above which all of an interval lies that says what is best so far, where nothing is certain."""
+_AT_ONCE = 3
+"""Remedies that are measured alone before it is seen again whether a process has started."""
 _CPUS_IN_BACKGROUND = 8
 """From which on a process may compile while sets are compared."""
 _COMPILES_S, _COMPILES_GPU_S = 10.0, 30.0
@@ -122,6 +124,7 @@ class Search(Racing):
             if self._chosen and self.row_for(self._chosen).gain_percent is None and self.left_s > self.look_s:
                 # It must not be lost where no fresh process comes in time.
                 self._measure_set(self._chosen)
+            self._alone_meanwhile(ordered)
             self._confirm([one for one in likely if not self._is_here(one)])
             self._forget_larger()
             self._alone(ordered)
@@ -519,7 +522,9 @@ class Search(Racing):
         row = self.new_row(final)
         if self.bench.exclusive:
             unchanged.end()
-        if self.checked(row, final, variant) is not None and row.verdict in OTHER_TRAININGS:
+        if self.checked(row, final, variant) is None:
+            return self._said(row, final)
+        if row.verdict in OTHER_TRAININGS:
             self._unsound |= {one.name for one in final}
             self.keep_row(row)
             self.listener.row(row)
@@ -529,10 +534,9 @@ class Search(Racing):
         if not self.bench.exclusive and not self.bench.is_warm(unchanged):
             self.bench.warm_up(unchanged, self.start_timeout_s)
         measured = self.measure(row, final, max(self.left_s, self.least_s / 2), unchanged, variant, SCREENING)
-        if measured is not None:
-            self.confirm(row, measured, unchanged, variant)
-        if row.error:
-            self.notes.append(f"{name_of(final)} in a fresh process: {row.error}.")
+        if measured is None:
+            return self._said(row, final)
+        self.confirm(row, measured, unchanged, variant)
         found = set(variant.ready[0].no_effect) if variant.ready else set()
         useful = [one for one in final if one.name not in found]
         if useful and len(useful) < len(final):
@@ -550,7 +554,23 @@ class Search(Racing):
         self.listener.row(row)
         return row
 
+    def _said(self, row: TriedRemedy, final: Sequence[Remedy]) -> TriedRemedy:
+        """The row of a fresh process that gave no figure, and why."""
+        if row.error:
+            self.notes.append(f"{name_of(final)} in a fresh process: {row.error}.")
+        elif row.no_effect:
+            self.keep_row(row)
+        return row
+
     # --- remedies alone
+
+    def _alone_meanwhile(self, ordered: Sequence[Remedy]) -> None:
+        """While a process with the likely set starts: what gains nothing is known then; the rest comes later."""
+        here = [one for one in ordered if not (one.compiles or self._is_known(self.row_for([one])))]
+        here = [one for one in here if self.switches([one])]
+        while here and self._early is not None and self._early.starts_still and self._has_time():
+            some, here = here[:_AT_ONCE], here[_AT_ONCE:]
+            self.raced([], [Change(added=(one,)) for one in some], self.left_s - self.kept_s)
 
     def _alone(self, ordered: Sequence[Remedy]) -> None:
         """Each against the unchanged script, while the budget lasts."""

@@ -6,6 +6,7 @@ import contextlib
 import json
 import math
 import os
+import select
 import shutil
 import socket
 import subprocess
@@ -216,6 +217,13 @@ class Variant:
     def alive(self) -> bool:
         """Whether it has a process."""
         return self._process is not None
+
+    @property
+    def starts_still(self) -> bool:
+        """Whether none of its ranks has done its first steps yet, though it has not ended."""
+        if self._arrive_by is None or self._process is None or self._listener is None:
+            return False
+        return self._process.poll() is None and not select.select([self._listener], [], [], 0)[0]
 
     @property
     def host(self) -> Variant:

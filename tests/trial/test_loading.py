@@ -25,8 +25,22 @@ from tb_dlprof_plugin.trial.loading import Loading, workers_needed
         (Loading(0.04, 0.0, 2, 0.05), 16, (8, 75.0)),
         (Loading(0.001, 0.001, 0, 0.08), 16, None),
         (Loading(0.04, 0.04, 8, 0.05), 16, None),
+        # The steps compute on both CPUs, of which a worker takes its share.
+        (Loading(0.02, 0.02, 0, 0.08, 0.12), 2, (1, 12.5)),
+        # A worker makes all batches in time, but starts every ten steps, or every four.
+        (Loading(0.01, 0.01, 0, 0.08, 0.07, 0.1), 16, (1, 8.5)),
+        (Loading(0.01, 0.01, 0, 0.08, 0.07, 0.25), 16, None),
     ],
-    ids=["disk", "two CPUs", "too few workers", "no wait", "as many as there are"],
+    ids=[
+        "disk",
+        "2 CPUs",
+        "too few workers",
+        "no wait",
+        "as many as there are",
+        "no CPU free",
+        "starts",
+        "more of them",
+    ],
 )
 def test_the_fewest_workers_with_which_no_step_waits(
     loading: Loading, cpus: int, needed: tuple[int, float] | None

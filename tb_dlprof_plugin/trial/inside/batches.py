@@ -6,6 +6,8 @@ that are compared get equal inputs, and a second loader over the same dataset ca
 
 from __future__ import annotations
 
+import contextlib
+import math
 import time
 import weakref
 from collections.abc import Callable, Iterator
@@ -71,6 +73,16 @@ class Batches:
     def loaders(self) -> list[Any]:
         """Those that have given batches and still live."""
         return list({id(one): one for one in self._loaders.values()}.values())
+
+    def epochs_of_a_batch(self) -> float:
+        """Of the loader with the fewest batches, the share of an epoch that one is; 0 where its workers stay after an
+        epoch, and where nobody knows how many batches it has."""
+        counts = []
+        for one in self.loaders():
+            # A sampler need not have a length.
+            with contextlib.suppress(TypeError, NotImplementedError):
+                counts.append(math.inf if one.persistent_workers else max(len(one), 1))
+        return 1 / min(counts, default=math.inf)
 
     def _make_iter(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def __iter__(loader: Any) -> Any:

@@ -96,18 +96,20 @@ class Switcher:
             self._state = TrainingState(self._models(), self._optimizers(), self._others())
             self.batches.keep()
             wait()
-            batches, began = self.batches, time.perf_counter()
+            batches, began, on_cpu = self.batches, time.perf_counter(), time.process_time()
             before, faults = (batches.seconds, batches.cpu_seconds, batches.count), _page_faults()
             yield from self._steps(steps)
             wait()
             self._page_faults = (_page_faults() - faults) / steps
             if batches.count > before[2]:
-                workers = max((one.num_workers for one in batches.loaders()), default=0)
+                step_s, cpu_s = (time.perf_counter() - began) / steps, (batches.cpu_seconds - before[1]) / steps
                 self._loading = [
                     (batches.seconds - before[0]) / steps,
-                    (batches.cpu_seconds - before[1]) / steps,
-                    workers,
-                    (time.perf_counter() - began) / steps,
+                    cpu_s,
+                    max((one.num_workers for one in batches.loaders()), default=0),
+                    step_s,
+                    (time.process_time() - on_cpu) / steps - cpu_s,
+                    (batches.count - before[2]) / steps * batches.epochs_of_a_batch(),
                 ]
         self._state.restore()
         if seed:
