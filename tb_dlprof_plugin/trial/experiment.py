@@ -32,6 +32,7 @@ _WARM_BLOCKS = 6
 _STEADY = 0.08
 """Relative difference of two blocks that counts as steady."""
 _LONGEST_BLOCK_S = 120.0
+_LOSES = "it clearly loses"
 SURE = 20.0
 """Percent: a larger gain than two processes of one script ever differ by."""
 
@@ -190,7 +191,7 @@ class Bench:
             # On a busy machine the first look comes later.
             ends = until if found.quads >= LEAST_QUADS else min(until + seconds, now + self.left_s())
             done = self._enough(found, share) if enough is None else enough(quads.ratios)
-            stopped = "it clearly loses" if hopeless else done
+            stopped = _LOSES if hopeless else done
             if not stopped and 2 * now - began > ends:
                 stopped = "the time is up"
             if stopped:
@@ -211,7 +212,8 @@ class Bench:
             a, others: what takes turns.
             seconds: for all of them.
             told: called with the place in ``others`` after each quad.
-            claims: whether what is faster runs until that is certain, for a claim and not for a choice alone.
+            claims: whether what is faster runs until that is certain, and what is slower for as many quads as a figure
+                needs, for a claim and not for a choice alone.
 
         Returns:
             Of each, what was measured, or its failure; None where there was no time for a quad.
@@ -219,6 +221,7 @@ class Bench:
         until = self._clock() + seconds
         quads = [_Quads() for _ in others]
         failed: dict[int, VariantError] = {}
+        lost: set[int] = set()
         running = list(range(len(others)))
         while running:
             for number in list(running):
@@ -229,7 +232,8 @@ class Bench:
                         self._steps[others[number]] = _LEAST_STEPS
                         step_s, _ = self._turn(others[number], a)
                         self._steps[others[number]] = _steps_for(step_s, self._block_s(others[number]))
-                    hopeless = self._quad(a, others[number], quads[number], True)
+                    if self._quad(a, others[number], quads[number], True):
+                        lost.add(number)
                 except VariantError as error:
                     failed[number] = error
                     running.remove(number)
@@ -237,20 +241,20 @@ class Bench:
                 ratios = quads[number].ratios
                 found = gain(ratios)
                 told(number, found)
-                lost = len(ratios) >= LEAST_QUADS and found.high < 0
-                slower = lost or (len(ratios) >= _SLOWER_TWICE and min(ratios) > 0)
+                needed = LEAST_QUADS if claims else _SLOWER_TWICE
+                slower = len(ratios) >= needed and (min(ratios) > 0 or (len(ratios) >= LEAST_QUADS and found.high < 0))
                 faster = len(ratios) >= _FASTER_THRICE and _percent(max(ratios)) > WORTH
                 if claims:
                     faster = gain(ratios, len(others)).certain
                 known = len(ratios) >= LEAST_QUADS and found.half_width <= self._precision
-                if hopeless or slower or faster or known or len(ratios) >= LOOKS[-1]:
+                if number in lost or slower or faster or known or len(ratios) >= LOOKS[-1]:
                     running.remove(number)
                 now = self._clock()
                 if 2 * now - began > until:
                     running = []
                     break
         return [
-            failed.get(number) or (one.measured("", len(others)) if one.ratios else None)
+            failed.get(number) or (one.measured(_LOSES if number in lost else "", len(others)) if one.ratios else None)
             for number, one in enumerate(quads)
         ]
 
@@ -310,7 +314,7 @@ class Bench:
     def _enough(self, found: Gain, share: float) -> str:
         """Why no more quads are needed; "" where they are."""
         if is_lost(found):
-            return "it clearly loses"
+            return _LOSES
         if found.quads in LOOKS and found.half_width <= max(self._precision, share * abs(found.percent)):
             return "the interval is as narrow as needed"
         return "no more looks are planned" if found.quads >= LOOKS[-1] else ""

@@ -77,6 +77,7 @@ class _Yardstick:
     repeated: Checks | None = None
     loading: Loading | None = None
     page_faults: float = 0.0
+    padding: float = 0.0
 
 
 @dataclass
@@ -147,7 +148,8 @@ class Measuring:
         self._process = process = Variant(self.laboratory)
         began = self.clock()
         longest = max(_LEAST_START_S, self.budget_s)
-        process.launch(longest, longest)
+        # A process that does not train says so at the end of that time.
+        process.launch(longest + GRACE_S, longest)
         if (usable_cores() or 1.0) >= _CORES_TO_PREPARE:
             self.laboratory.prepare(_PREPARED)
         self.ready = process.arrived()
@@ -257,15 +259,11 @@ class Measuring:
         )
 
     def checked(self, row: TriedRemedy, candidates: Sequence[Remedy], variant: OfScript) -> Ready | None:
-        """Start a variant, and say in its row whether it trains the same; None where it fails or has no effect.
-
-        Raises:
-            VariantError: the unchanged script fails.
-        """
+        """Start a variant, and say in its row whether it trains the same; None where it fails or has no effect."""
         self.listener.phase(name_of(candidates))
         switched = isinstance(variant, Switched)
-        yardstick = self._of_host() if switched else _Yardstick(self.ready[0].checks, math.inf, tuple(self._seeds))
         try:
+            yardstick = self._of_host() if switched else _Yardstick(self.ready[0].checks, math.inf, tuple(self._seeds))
             if not variant.alive:
                 if self.bench.exclusive and not switched:
                     self.end_host()
@@ -349,6 +347,10 @@ class Measuring:
         """What a step waits for batches; None without a DataLoader. Raises VariantError: the steps fail."""
         return None if self.host is None else self._of_host().loading
 
+    def padding_percent(self) -> float:
+        """Of the places of sequences in batches, those that are padding. Raises VariantError: the steps fail."""
+        return 0.0 if self.host is None else 100 * self._of_host().padding
+
     def page_faults_percent(self) -> float:
         """Of the step, about what the kernel needs to give the process memory. Raises VariantError: the steps fail."""
         if self.host is None:
@@ -396,6 +398,7 @@ class Measuring:
                 found[2].checks if len(found) > 2 else None,
                 _loading_of(found[0]),
                 found[0].page_faults,
+                found[0].padding,
             )
         return self._yardsticks[self.host.starts]
 

@@ -9,7 +9,7 @@ from tb_dlprof_plugin.model.trial_result import OTHER_TRAININGS, TriedRemedy
 from tb_dlprof_plugin.trial.experiment import Measured, quad_s
 from tb_dlprof_plugin.trial.inside.remedy import Remedy
 from tb_dlprof_plugin.trial.measuring import Measuring, fill
-from tb_dlprof_plugin.trial.statistics import WORTH, Gain, together
+from tb_dlprof_plugin.trial.statistics import LEAST_QUADS, WORTH, Gain, together
 from tb_dlprof_plugin.trial.switched import OfScript, Switched
 from tb_dlprof_plugin.trial.variant import VariantError
 
@@ -61,6 +61,11 @@ class Racing(Measuring):
     _pace_ms: float | None = None
     """Of the first set that gained."""
 
+    @property
+    def has_figures(self) -> bool:
+        """Whether anything was measured against the unchanged script."""
+        return any(row.quads for row in (*self.rows, *self.sets))
+
     def quad_s(self, chosen: Sequence[Remedy]) -> float:
         """Seconds of four blocks of sets that are about as fast as this one."""
         return quad_s((self._pace_ms if chosen and self._pace_ms else self.baseline_step_ms) / 1e3)
@@ -96,6 +101,8 @@ class Racing(Measuring):
                 gains[change] = self._gain(chosen, row, alone)
             else:
                 self._tell(change, row)
+        if racing and self.left_s < 0:
+            return {}
         if racing and not self.bench.is_warm(base):
             self.bench.warm_up(base, self.start_timeout_s)
         ran = []
@@ -144,9 +151,10 @@ class Racing(Measuring):
                        verdict_text=row.verdict_text, stopped=row.stopped)  # fmt: skip
 
     def _gain(self, chosen: Sequence[Remedy], row: TriedRemedy, measured: Measured) -> Gain:
-        """What was measured; against the unchanged script it is a row of the result, unless it could claim a gain from
-        times of which a start has made some longer."""
-        if not chosen and not (self.is_disturbed() and measured.gain.percent > WORTH):
+        """What was measured; against the unchanged script it is a row of the result, unless it has too few quads for an
+        interval, or could claim a gain from times of which a start has made some longer."""
+        few = measured.gain.quads < LEAST_QUADS and not measured.stopped
+        if not chosen and not few and not (self.is_disturbed() and measured.gain.percent > WORTH):
             fill(row, measured)
             self.keep_row(row)
             self.listener.row(row)

@@ -103,8 +103,11 @@ class Trial:
                 result.interrupted = True
                 result.best = search.best()
             except VariantError as error:
-                self.failed = True
-                search.notes.append(f"{self._script} cannot be tried: {error}.")
+                result.best = search.best()
+                # What was measured before counts.
+                self.failed = not search.has_figures
+                said = "cannot be tried" if self.failed else "could not be tried further"
+                search.notes.append(f"{self._script} {said}: {error}.")
             finally:
                 hold_interrupts()
                 laboratory.close()
@@ -117,7 +120,7 @@ class Trial:
             result.seconds = time.monotonic() - began
             _write_patch(self._command, result.best)
             self._runs.store(result)
-            if any(row.quads for row in (*result.rows, *result.sets)):
+            if search.has_figures:
                 kept_result.keep(result, self._isolation.folder)
             torch_version = search.ready[0].torch_version if search.ready else ""
             forecast_record.add(result, torch_version, time.strftime("%Y-%m-%d"))

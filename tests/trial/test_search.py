@@ -18,6 +18,7 @@ from tb_dlprof_plugin.trial import measuring
 from tb_dlprof_plugin.trial.experiment import Bench
 from tb_dlprof_plugin.trial.inside.remedy import Remedy
 from tb_dlprof_plugin.trial.isolation import Isolation, IsolationKind
+from tb_dlprof_plugin.trial.measuring import GRACE_S
 from tb_dlprof_plugin.trial.protocol import Block, Checks, Ready
 from tb_dlprof_plugin.trial.search import Search
 from tb_dlprof_plugin.trial.statistics import Gain
@@ -48,7 +49,7 @@ class Planted(Remedy):
 
     @property
     def compiles(self) -> bool:
-        return self.name == "compile"
+        return self.name.startswith("compile")
 
     @property
     def title(self) -> str:
@@ -59,7 +60,10 @@ class Machine:
     """A clock, and variants that take its time."""
 
     def __init__(self, remedies: Sequence[Remedy], together: Mapping[tuple[str, ...], float] | None = None) -> None:
-        self.remedies, self.together = {one.name: one for one in remedies}, dict(together or {})
+        self.remedies, self.together = (
+            {one.name: one for one in remedies},
+            {frozenset(names): value for names, value in (together or {}).items()},
+        )
         self.now_s = 0.0
         self.blocks = 0
         self.alive: list[tuple[str, ...]] = []
@@ -68,7 +72,7 @@ class Machine:
         self.starts: dict[tuple[str, ...], int] = {}
         self.free_bytes: int | None = None
         self.cpu_count = 1
-        self.chooses_kernels = False
+        self.chooses_kernels, self.padding = False, 0.0
         self.most_alive = self.most_at_once = 0
         """Processes that were on their way at the same time."""
         self.under_way = 0
@@ -89,7 +93,7 @@ class Machine:
         """Sets that were checked in a running process."""
 
     def step_s(self, names: Sequence[str]) -> float:
-        factor = self.together.get(tuple(names), math.prod(self.remedies[one].factor for one in names))
+        factor = self.together.get(frozenset(names), math.prod(self.remedies[one].factor for one in names))
         self.blocks += 1
         disturbed = self.disturbs if self.under_way and not names else 1.0
         return STEP_S * factor * (1 + NOISE[self.blocks % len(NOISE)]) * disturbed
@@ -106,7 +110,7 @@ class Machine:
             raise VariantError(failed or "RuntimeError: not together")
         ready = Ready(1, checks=next((one.checks for one in own if one.checks is not SAME), SAME))
         ready.no_effect = {one.name: one.no_effect for one in own if one.no_effect}
-        ready.cpu_count, ready.measures_kernels = self.cpu_count, self.chooses_kernels
+        ready.cpu_count, ready.measures_kernels, ready.padding = self.cpu_count, self.chooses_kernels, self.padding
         ready.world_size, ready.first_step_s = self.world_size, self.now_s - self.first_steps_s
         if self.free_bytes is not None:
             ready.cuda, ready.memory_bytes, ready.free_memory_bytes = True, 10**9, self.free_bytes
@@ -186,10 +190,20 @@ class Process:
         machine = self._machine
         if not self.alive:
             self.start(timeout_s)
+        if self._compiles_too_long(switched, timeout_s):
+            self.end()
+            raise VariantError("steps took longer")
         ready = machine.checked(switched)
         machine.switched.append(tuple(switched))
         machine.now_s += steps * machine.step_s(switched)
         return ready
+
+    def _compiles_too_long(self, switched: Sequence[str], timeout_s: float) -> bool:
+        machine = self._machine
+        compiles = any(machine.remedies[one].compiles for one in switched) and tuple(switched) not in machine.switched
+        takes_s = machine.compile_s if compiles else 0.0
+        machine.now_s += min(takes_s, timeout_s)
+        return takes_s > timeout_s
 
     def end(self) -> None:
         if self._arrives_s is not None:
@@ -347,6 +361,14 @@ def test_what_compiles_starts_in_the_background_where_a_start_is_slow_and_cpus_a
     assert best.gain_percent == pytest.approx(70, abs=1)
 
 
+@pytest.mark.parametrize(("share", "count"), [(0.05, 0), (0.42, 1)])
+def test_much_padding_is_a_sentence(share: float, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = Machine([Planted("half", 0.5)])
+    machine.padding = share
+    search, _ = searched_by(machine, monkeypatch)
+    assert sum("42 % of the places in its batches are padding" in note for note in search.notes) == count
+
+
 def test_while_a_process_compiles_remedies_are_measured_alone_and_one_that_comes_too_late_is_not_started_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -362,6 +384,53 @@ def test_while_a_process_compiles_remedies_are_measured_alone_and_one_that_comes
     )
     assert sum(row(search, name).gain_percent is not None or bool(row(search, name).stopped) for name in names) >= 5
     assert machine.now_s < 120 + START_S
+
+
+@pytest.mark.parametrize(
+    ("remedies", "steps", "best"),
+    [
+        # Alone both precisions are as fast; compiled, FP32 with TF32 is faster.
+        (
+            [Planted("half", 0.7, "precision", of_kernels=True), Planted("tf32", 0.7, of_kernels=True)],
+            {
+                ("half", "tf32"): 0.7,
+                ("half", "tf32", "compile"): 0.5,
+                ("half", "compile"): 0.5,
+                ("tf32", "compile"): 0.35,
+            },
+            {"tf32", "compile"},
+        ),
+        # Its blocks alone are compiled sooner, but gain less.
+        (
+            [Planted("compile_blocks", 0.9, "compile", usual_percent=2.0), Planted("half", 0.7, "precision")],
+            {("half", "compile_blocks"): 0.65, ("half", "compile"): 0.4},
+            {"half", "compile"},
+        ),
+    ],
+    ids=["precision", "blocks"],
+)
+def test_what_is_compiled_is_compiled_otherwise_while_there_is_time(
+    remedies: list[Remedy],
+    steps: dict[tuple[str, ...], float],
+    best: set[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    machine = Machine([*remedies, Planted("compile", 0.5, "compile")], steps)
+    machine.cpu_count, machine.free_bytes, machine.compile_s = 16, 100 * 10**9, 15.0
+    _, found = searched_by(machine, monkeypatch, 120.0)
+    assert best <= set(found.remedies)
+    assert found.confirmed
+    assert machine.now_s < 120 + START_S
+    compiled = [one for one in machine.starts if any(name.startswith("compile") for name in one)]
+    assert len(compiled) > 1
+
+
+def test_what_fails_when_the_budget_is_used_loses_no_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = Machine([Planted("half", 0.5), Planted("compile", 0.9, "compile")])
+    machine.compile_s = 200.0
+    _, best = searched_by(machine, monkeypatch, 60.0)
+    assert best.remedies == ["half"]
+    assert machine.now_s <= 60 + START_S + GRACE_S
 
 
 def test_the_best_set_is_confirmed_in_a_fresh_process(monkeypatch: pytest.MonkeyPatch) -> None:

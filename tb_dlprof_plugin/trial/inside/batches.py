@@ -17,8 +17,9 @@ import torch
 from torch.utils.data import DataLoader, IterableDataset
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
-from tb_dlprof_plugin.trial.inside.called_models import map_tensors
+from tb_dlprof_plugin.trial.inside.called_models import map_tensors, tensors_of
 from tb_dlprof_plugin.trial.inside.hooks import TrialHooks
+from tb_dlprof_plugin.trial.inside.padding import padded_share
 
 _MOST_BYTES = 1 << 30
 """Of batches that are kept."""
@@ -73,6 +74,10 @@ class Batches:
     def loaders(self) -> list[Any]:
         """Those that have given batches and still live."""
         return list({id(one): one for one in self._loaders.values()}.values())
+
+    def padded_share(self) -> float:
+        """Of the places of sequences in the batches that were kept, those that are padding."""
+        return padded_share(self._kept)
 
     def epochs_of_a_batch(self) -> float:
         """Of the loader with the fewest batches, the share of an epoch that one is; 0 where its workers stay after an
@@ -178,12 +183,4 @@ def _copy(batch: Any) -> Any:
 
 
 def _bytes_of(batch: Any) -> int:
-    total = 0
-
-    def add(tensor: torch.Tensor) -> torch.Tensor:
-        nonlocal total
-        total += tensor.numel() * tensor.element_size()
-        return tensor
-
-    map_tensors(add, batch)
-    return total
+    return sum(one.numel() * one.element_size() for one in tensors_of(batch))

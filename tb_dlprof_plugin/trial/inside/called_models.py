@@ -81,6 +81,18 @@ def map_tensors(change: Any, value: Any) -> Any:
     return value
 
 
+def tensors_of(value: Any) -> list[torch.Tensor]:
+    """All that `map_tensors` reaches."""
+    found: list[torch.Tensor] = []
+
+    def add(tensor: torch.Tensor) -> torch.Tensor:
+        found.append(tensor)
+        return tensor
+
+    map_tensors(add, value)
+    return found
+
+
 def _in_place(value: Any, made: dict[Any, Any]) -> Any:
     for key, one in made.items():
         value[key] = one

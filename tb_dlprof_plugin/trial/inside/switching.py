@@ -63,7 +63,7 @@ class Switcher:
         self._on: AppliedRemedies | None = None
         self._step = 0
         self._loading: list[float] = []
-        self._page_faults = 0.0
+        self._page_faults = self._padding = 0.0
 
     def block(self, names: Sequence[str], steps: int) -> Generator[None, None, tuple[str, Block]]:
         """Time steps with these remedies on, which stay on; a few come before where they were not on."""
@@ -102,6 +102,7 @@ class Switcher:
             wait()
             self._page_faults = (_page_faults() - faults) / steps
             if batches.count > before[2]:
+                self._padding = batches.padded_share()
                 step_s, cpu_s = (time.perf_counter() - began) / steps, (batches.cpu_seconds - before[1]) / steps
                 self._loading = [
                     (batches.seconds - before[0]) / steps,
@@ -134,7 +135,8 @@ class Switcher:
         ready.step_s = statistics.median(after - before for before, after in itertools.pairwise(ends_s))
         if self._on is not None:
             ready.no_effect, ready.codes = self._on.no_effect(), self._on.codes()
-        ready.failed, ready.loading, ready.page_faults = self._failure(), self._loading, self._page_faults
+        ready.failed, ready.loading = self._failure(), self._loading
+        ready.page_faults, ready.padding = self._page_faults, self._padding
         if ready.failed:
             self.off()
         self.restore()

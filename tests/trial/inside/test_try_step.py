@@ -92,7 +92,7 @@ class Clock:
     def monotonic(self) -> float:
         return self.now_s
 
-    perf_counter = monotonic
+    perf_counter = process_time = monotonic
 
 
 def test_what_pays_only_next_to_another_one_is_in_the_best_set(monkeypatch: pytest.MonkeyPatch) -> None:
