@@ -129,7 +129,9 @@ def main() -> None:
         if began + longest_s > until:
             print(f"{name}: no time for it and its sets by hand", flush=True)
             continue
-        with tempfile.TemporaryDirectory() as logdir:
+        with tempfile.TemporaryDirectory() as logdir, tempfile.TemporaryDirectory() as data:
+            # What earlier trials have gained on this machine is not known to a new user.
+            os.environ["XDG_DATA_HOME"] = data
             results[name] = tried(name, chosen.budget, Path(logdir) if chosen.record else None)
         tried_at = time.monotonic()
         by_hand(name, results[name])

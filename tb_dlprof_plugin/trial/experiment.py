@@ -204,6 +204,7 @@ class Bench:
         seconds: float,
         told: Callable[[int, Gain], None],
         claims: bool = False,
+        half_width: float = 0.0,
     ) -> list[Measured | VariantError | None]:
         """Which of these are better than ``a``, all in one process: a quad of each, round after round, for at most so
         many seconds. What was slower, or faster, in each of its first quads has run, and what is known well.
@@ -214,6 +215,7 @@ class Bench:
             told: called with the place in ``others`` after each quad.
             claims: whether what is faster runs until that is certain, and what is slower for as many quads as a figure
                 needs, for a claim and not for a choice alone.
+            half_width: percent, of an interval with which a gain is known, where it is more than the precision.
 
         Returns:
             Of each, what was measured, or its failure; None where there was no time for a quad.
@@ -246,7 +248,7 @@ class Bench:
                 faster = len(ratios) >= _FASTER_THRICE and _percent(max(ratios)) > WORTH
                 if claims:
                     faster = gain(ratios, len(others)).certain
-                known = len(ratios) >= LEAST_QUADS and found.half_width <= self._precision
+                known = len(ratios) >= LEAST_QUADS and found.half_width <= max(self._precision, half_width)
                 if number in lost or slower or faster or known or len(ratios) >= LOOKS[-1]:
                     running.remove(number)
                 now = self._clock()

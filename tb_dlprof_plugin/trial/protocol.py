@@ -96,7 +96,7 @@ class Ready:
         peak_bytes: the most that tensors held in a step.
         measures_kernels: whether its first steps choose kernels by their time, so that nothing may run next to them.
         first_step_s: when the first step ended, of the monotonic clock.
-        step_s: of the compared steps, the middle one's time on the CPU.
+        step_s: of the compared steps, the shortest one's time on the CPU.
         loading: what a step waits for batches, as `trial.loading.Loading`; [] without a DataLoader.
         page_faults: of a step, those for which the kernel read nothing.
         padding: share of the places of sequences in its batches that are padding; 0 where none is seen.

@@ -10,11 +10,13 @@ from tb_dlprof_plugin.trial.experiment import Measured, quad_s
 from tb_dlprof_plugin.trial.inside.remedy import Remedy
 from tb_dlprof_plugin.trial.measuring import Measuring, fill
 from tb_dlprof_plugin.trial.statistics import LEAST_QUADS, WORTH, Gain, together
-from tb_dlprof_plugin.trial.switched import OfScript, Switched
+from tb_dlprof_plugin.trial.switched import Switched
 from tb_dlprof_plugin.trial.variant import VariantError
 
 SCREENING = 0.1
 """Share of a gain that half of its interval may be, while it is only to be seen which set is better."""
+ABOUT = 3.0
+"""Percent by which two sets differ at most that are about as fast: compiled, one of them may be the faster one."""
 SLOWER = "Its first steps take much longer."
 _LEAST_ROUNDS = 2
 """Quads for which there has to be time before another one enters a race."""
@@ -106,7 +108,9 @@ class Racing(Measuring):
         if racing and not self.bench.is_warm(base):
             self.bench.warm_up(base, self.start_timeout_s)
         ran = []
-        for (change, row, _), measured in zip(racing, self._race(base, racing, until_s), strict=True):
+        for (change, row, _), measured in zip(
+            racing, self._race(chosen, racing, until_s) if racing else (), strict=True
+        ):
             if isinstance(measured, VariantError):
                 row.verdict, row.error = None, str(measured)
                 self._tell(change, row)
@@ -120,13 +124,17 @@ class Racing(Measuring):
         return gains
 
     def _race(
-        self, base: OfScript, racing: Sequence[tuple[Change, TriedRemedy, Switched]], until_s: float
+        self, chosen: list[Remedy], racing: Sequence[tuple[Change, TriedRemedy, Switched]], until_s: float
     ) -> list[Measured | VariantError | None]:
         def told(number: int, gain: Gain) -> None:
             self.listener.progress(racing[number][1].remedy, gain)
 
         variants = [variant for _, _, variant in racing]
-        return self.bench.race(base, variants, until_s - self.clock(), told, base is self.baseline)
+        base = self.variant(chosen) if chosen else self.baseline
+        # The larger the gain, the less matters what is added to it.
+        gained = (self.row_for(chosen).gain_percent or 0.0) if chosen else 0.0
+        half_width = min(SCREENING * gained, ABOUT)
+        return self.bench.race(base, variants, until_s - self.clock(), told, not chosen, half_width)
 
     def _trains(self, change: Change, row: TriedRemedy, larger: Sequence[Remedy], variant: Switched) -> bool:
         """Whether a changed set works, trains the same, and is worth its measurement."""

@@ -21,7 +21,7 @@ from tb_dlprof_plugin.trial.confirming import Confirming
 from tb_dlprof_plugin.trial.experiment import LOOK
 from tb_dlprof_plugin.trial.inside.remedy import Changes, Remedy, environment_of, one_of_each_group
 from tb_dlprof_plugin.trial.loading import workers_needed
-from tb_dlprof_plugin.trial.racing import SLOWER, Change, Chunk, names_of
+from tb_dlprof_plugin.trial.racing import ABOUT, SLOWER, Change, Chunk, names_of
 from tb_dlprof_plugin.trial.variant import VariantError
 
 _FIRST = 0.5
@@ -53,8 +53,6 @@ _NO_MORE = "The best set is no faster with it."
 
 _WORKERS_GROUP, _MEMORY, _FEWEST_LAUNCHES = "loader_workers", "host_memory_kept", "compile_reduce_overhead"
 _WHOLE, _BLOCKS, _TF32, _PRECISION = "compile", "compile_blocks", "tf32", "precision"
-_ABOUT = 3.0
-"""Percent by which two sets may differ that are about as fast: compiled, one of them may be faster."""
 _LONGER = 1.3
 """Times the start of a process that compiles, for the start of one that compiles something like it."""
 _MEASURED = 1.5
@@ -76,6 +74,11 @@ class Search(Confirming):
     """Whether what makes kernels shorter gained nothing."""
     _as_fast_without: set[str] = field(default_factory=set)
     """Names of remedies without which a set was about as fast."""
+    _compiled: list[Remedy] = field(default_factory=list)
+    """The best set that started in a process of its own while others were compared, with what it gains."""
+    _compiled_percent: float = 0.0
+    _elsewhere: list[frozenset[str]] = field(default_factory=list)
+    """All of these sets."""
 
     def run(self, candidates: Sequence[Remedy], expected: Mapping[str, float], first: Sequence[str] = ()) -> BestSet:
         """Find the best set, then measure remedies alone while the budget lasts; what is best.
@@ -119,7 +122,9 @@ class Search(Confirming):
             self._alone_meanwhile(ordered)
             self.confirm_chosen([one for one in likely if not self._is_here(one)])
             self.forget_larger()
-            self._compiled_otherwise(ordered)
+            self.kept_s = _MEASURED * self.least_s
+            while self._next_elsewhere(ordered):
+                self._alone_meanwhile(ordered)
             self._alone(ordered)
         finally:
             self.end_fresh()
@@ -208,37 +213,38 @@ class Search(Confirming):
             found = one_of_each_group([*others, *self.chosen])
             self.start_fresh([*(one for one in found if one not in others), *(one for one in found if one in others)])
 
-    def _compiled_otherwise(self, ordered: Sequence[Remedy]) -> None:
-        """What is like the best set that was compiled, one after the other: each starts in a process of its own, and
-        takes about as long as the last one."""
-        last = self.early_row
-        best = [] if last is None else [one for one in self._early_set if one.name in last.remedy.split("+")]
-        tried, gained = {names_of(best)}, (last and last.gain_percent) or 0.0
-        while best and last is not None and last.gain_percent is not None and last.start_s is not None:
-            sets = (change.of(best) for change in self._otherwise(best, ordered))
-            likely = next((one for one in sets if names_of(one) not in tried), [])
-            measured_s = _MEASURED * self.least_s
-            enough = self.left_s > _LONGER * last.start_s + measured_s
-            if not likely or not enough or not self.start_fresh(likely):
-                return
-            tried.add(names_of(likely))
-            self.kept_s = measured_s
-            self._alone_meanwhile(ordered)
-            last = self.measure_early()
-            if last is not None and (last.gain_percent or 0.0) > gained:
-                best, gained = likely, last.gain_percent or 0.0
+    def _next_elsewhere(self, ordered: Sequence[Remedy]) -> bool:
+        """Measure the set that has started in a process of its own, and start the next one that compiles like the best
+        of them, where there is time for one that takes about as long; whether one is on its way."""
+        row = self.early_row if self._early is None else self.measure_early()
+        if row is None or row.gain_percent is None or row.start_s is None:
+            return False
+        self._elsewhere.append(names_of(self._early_set))
+        if row.gain_percent > self._compiled_percent:
+            names = row.remedy.split("+")
+            self._compiled = [one for one in self._early_set if one.name in names]
+            self._compiled_percent = row.gain_percent
+        likely = next((one for one in self._like_compiled(ordered) if names_of(one) not in self._elsewhere), [])
+        enough = self.left_s - self.kept_s > _LONGER * row.start_s
+        return bool(likely) and enough and self.start_fresh(likely)
 
-    def _otherwise(self, compiled: Sequence[Remedy], ordered: Sequence[Remedy]) -> Iterator[Change]:
-        """Of a set that compiles: the model in place of its blocks; another precision, where both were as fast without
-        it; then what compiles otherwise."""
-        others = [one for one in ordered if one.compiles and self._may_gain(one)]
-        whole = [one for one in others if one.name == _WHOLE and any(other.name == _BLOCKS for other in compiled)]
-        yield from (Change(added=(one,)) for one in whole)
-        tf32 = tuple(one for one in ordered if one.name == _TF32 and one not in compiled and self._may_gain(one))
-        for one in compiled:
+    def _like_compiled(self, ordered: Sequence[Remedy]) -> Iterator[list[Remedy]]:
+        """Like the best set that was compiled: the model in place of its blocks. Where compiling gains: another
+        precision, if both were as fast without it; what was found since; what compiles otherwise."""
+        best, others = self._compiled, [one for one in ordered if one.compiles and self._may_gain(one)]
+        kinds = [one for one in best if one.compiles]
+        if any(one.name == _BLOCKS for one in kinds):
+            yield from (Change(added=(one,)).of(best) for one in others if one.name == _WHOLE)
+        found_percent = (self.row_for(self.chosen).gain_percent or 0.0) if self.chosen else 0.0
+        if not kinds or self._compiled_percent <= found_percent:
+            return
+        tf32 = tuple(one for one in ordered if one.name == _TF32 and one not in best and self._may_gain(one))
+        for one in best:
             if one.group == _PRECISION and one.name in self._as_fast_without:
-                yield Change(out=(one,), added=tf32)
-        yield from (Change(added=(one,)) for one in others if one not in whole)
+                yield Change(out=(one,), added=tf32).of(best)
+        if names_of(self.chosen) - names_of(best):
+            yield one_of_each_group([*kinds, *self.chosen])
+        yield from (Change(added=(one,)).of(best) for one in others)
 
     # --- sets in the running process
 
@@ -319,7 +325,7 @@ class Search(Confirming):
             seen |= {self._set(one) for one in gains}
             better = []
             for one, found in gains.items():
-                if found is not None and abs(found.percent) < _ABOUT:
+                if found is not None and abs(found.percent) < ABOUT:
                     self._as_fast_without |= names_of(one.out)
                 if one.is_better(found) and (one.out or (found is not None and found.low > 0)):
                     better.append(one)
@@ -331,6 +337,8 @@ class Search(Confirming):
                 self._takes(better[-1:])
             if self.clock() >= self._due_s:
                 self.wait_for_unchanged()
+            if self._early is not None and not self._early.starts_still and self._has_time():
+                self._next_elsewhere(ordered)
 
     def _set(self, change: Change) -> frozenset[str]:
         return names_of(change.of(self.chosen))
