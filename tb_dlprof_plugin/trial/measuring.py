@@ -77,6 +77,7 @@ class _Yardstick:
     repeated: Checks | None = None
     loading: Loading | None = None
     page_faults: float = 0.0
+    collecting_s: float = 0.0
     padding: float = 0.0
 
 
@@ -351,6 +352,10 @@ class Measuring:
         """Of the places of sequences in batches, those that are padding. Raises VariantError: the steps fail."""
         return 0.0 if self.host is None else 100 * self._of_host().padding
 
+    def collecting_percent(self) -> float:
+        """Of the step, what Python's garbage collector takes. Raises VariantError: the steps fail."""
+        return 0.0 if self.host is None else 100 * self._of_host().collecting_s / (self.baseline_step_ms / 1e3)
+
     def page_faults_percent(self) -> float:
         """Of the step, about what the kernel needs to give the process memory. Raises VariantError: the steps fail."""
         if self.host is None:
@@ -398,6 +403,7 @@ class Measuring:
                 found[2].checks if len(found) > 2 else None,
                 _loading_of(found[0]),
                 found[0].page_faults,
+                found[0].collecting_s,
                 found[0].padding,
             )
         return self._yardsticks[self.host.starts]

@@ -99,6 +99,7 @@ class Ready:
         step_s: of the compared steps, the shortest one's time on the CPU.
         loading: what a step waits for batches, as `trial.loading.Loading`; [] without a DataLoader.
         page_faults: of a step, those for which the kernel read nothing.
+        collecting_s: of a step, that Python's garbage collector takes.
         padding: share of the places of sequences in its batches that are padding; 0 where none is seen.
         repeats: whether most parameters are in blocks that are alike, such as a transformer's layers.
         failed: the error of a remedy that was switched on in the running process.
@@ -126,6 +127,7 @@ class Ready:
     step_s: float = 0.0
     loading: list[float] = field(default_factory=list)
     page_faults: float = 0.0
+    collecting_s: float = 0.0
     padding: float = 0.0
     repeats: bool = False
     failed: str = ""

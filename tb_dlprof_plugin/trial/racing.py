@@ -23,6 +23,9 @@ _LEAST_ROUNDS = 2
 _NEEDLESS = 1.0
 """Percent of the step that a remedy of a set may cost when it is left out."""
 
+_HARDLY = 1.0
+"""Percent that a remedy usually gains at most which has to show that it is needed."""
+
 Chunk = tuple[Remedy, ...]
 
 
@@ -39,12 +42,14 @@ class Change:
         return [*(one for one in chosen if one not in self.out and one.group not in groups), *self.added]
 
     def is_better(self, found: Gain | None) -> bool:
-        """Whether it makes the set better by what it gains: where it cannot be seen what is needed, more stays in."""
+        """Whether it makes the set better by what it gains: where it cannot be seen what is needed, that stays in which
+        usually gains more than a little."""
         if found is None:
             return False
         if self.added:
             return found.percent > WORTH
-        return found.percent - found.half_width / 2 >= -_NEEDLESS
+        hardly = all(one.usual_percent <= _HARDLY for one in self.out)
+        return found.percent - (0.0 if hardly else found.half_width / 2) >= -_NEEDLESS
 
 
 @dataclass

@@ -11,6 +11,7 @@ another one needs, as a half precision needs the memory format channels last.
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -28,8 +29,9 @@ _FIRST = 0.5
 """Share of a gain that half of its interval may be, while it is only to be seen whether the first set gains."""
 _RACE = 0.6
 """Of the time before the confirmation, for one race: what is put together after it has to hold."""
-_OF_PAGE_FAULTS = 1.0
-"""Percent of the step that page faults take, from which on memory may be kept for it."""
+_OF_PYTHON = 1.0
+"""Percent of the step that page faults take, or the garbage collector, from which on it is likely that sparing them
+gains: a frozen heap alone makes full collections more frequent."""
 _LIKELY = 5.0
 """Percent above which all of an interval lies that says what is best so far, where nothing is certain."""
 _AT_ONCE = 3
@@ -51,7 +53,8 @@ _PACK = (
 _WITHOUT_IT = "The best set is as fast without it."
 _NO_MORE = "The best set is no faster with it."
 
-_WORKERS_GROUP, _MEMORY, _FEWEST_LAUNCHES = "loader_workers", "host_memory_kept", "compile_reduce_overhead"
+_WORKERS_GROUP, _FEWEST_LAUNCHES = "loader_workers", "compile_reduce_overhead"
+_MEMORY, _GARBAGE = "host_memory_kept", "frozen_garbage"
 _WHOLE, _BLOCKS, _TF32, _PRECISION = "compile", "compile_blocks", "tf32", "precision"
 _LONGER = 1.3
 """Times the start of a process that compiles, for the start of one that compiles something like it."""
@@ -76,7 +79,7 @@ class Search(Confirming):
     """Names of remedies without which a set was about as fast."""
     _compiled: list[Remedy] = field(default_factory=list)
     """The best set that started in a process of its own while others were compared, with what it gains."""
-    _compiled_percent: float = 0.0
+    _compiled_percent: float = -math.inf
     _elsewhere: list[frozenset[str]] = field(default_factory=list)
     """All of these sets."""
 
@@ -94,7 +97,9 @@ class Search(Confirming):
         self.expected = {**expected, **self._workers(candidates)}
         if self.host is not None and self.laboratory is not None:
             faults = self.page_faults_percent()
-            self.expected[_MEMORY] = faults if faults > _OF_PAGE_FAULTS else -1.0
+            collecting = self.collecting_percent()
+            self.expected[_MEMORY] = faults if faults > _OF_PYTHON else -1.0
+            self.expected[_GARBAGE] = collecting if collecting > _OF_PYTHON else -1.0
             padding = self.padding_percent()
             if padding > _MUCH_PADDING:
                 self.notes.append(f"{padding:.0f} % of the places in its batches are padding{_PACK}")
@@ -357,9 +362,11 @@ class Search(Confirming):
             and self.switches([one])
         ]
         compiling = [one for one in others if one.compiles and self._can_compile(one)]
-        likely = [one for one in others if self._may_gain(one) and (not one.compiles or one in compiling[:1])]
+        likely = [one for one in others if self._may_gain(one) and not one.compiles]
         less = sorted(self.chosen, key=self._expects) if len(self.chosen) > 1 else []
         yield [*(Change(added=(one,)) for one in likely), *(Change(out=(one,)) for one in less)]
+        # Its first steps take long: they would keep the others from the race.
+        yield [Change(added=(one,)) for one in compiling[:1] if self._may_gain(one)]
         yield [Change(added=(one,)) for one in others if one not in likely and not one.compiles]
         yield [Change(added=(one,)) for one in compiling[:1]]
 

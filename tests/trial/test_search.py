@@ -72,7 +72,7 @@ class Machine:
         self.starts: dict[tuple[str, ...], int] = {}
         self.free_bytes: int | None = None
         self.cpu_count = 1
-        self.chooses_kernels, self.padding = False, 0.0
+        self.chooses_kernels, self.padding, self.collecting_s = False, 0.0, 0.0
         self.most_alive = self.most_at_once = 0
         """Processes that were on their way at the same time."""
         self.under_way = 0
@@ -112,6 +112,7 @@ class Machine:
         ready.no_effect = {one.name: one.no_effect for one in own if one.no_effect}
         ready.cpu_count, ready.measures_kernels, ready.padding = self.cpu_count, self.chooses_kernels, self.padding
         ready.world_size, ready.first_step_s = self.world_size, self.now_s - self.first_steps_s
+        ready.collecting_s = self.collecting_s
         if self.free_bytes is not None:
             ready.cuda, ready.memory_bytes, ready.free_memory_bytes = True, 10**9, self.free_bytes
         return ready
@@ -367,6 +368,16 @@ def test_much_padding_is_a_sentence(share: float, count: int, monkeypatch: pytes
     machine.padding = share
     search, _ = searched_by(machine, monkeypatch)
     assert sum("42 % of the places in its batches are padding" in note for note in search.notes) == count
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3])
+def test_a_frozen_heap_is_likely_to_gain_where_the_collector_takes_time(
+    share: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine = Machine([Planted("half", 0.5), Planted("frozen_garbage")])
+    machine.collecting_s = share * STEP_S
+    searched_by(machine, monkeypatch)
+    assert set(machine.switched[3]) == ({"half", "frozen_garbage"} if share else {"half"})
 
 
 def test_while_a_process_compiles_remedies_are_measured_alone_and_one_that_comes_too_late_is_not_started_again(

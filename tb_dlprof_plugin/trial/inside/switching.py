@@ -7,6 +7,7 @@ resumes it at the end of each step of the script, `try_step` calls the step itse
 from __future__ import annotations
 
 import contextlib
+import gc
 import itertools
 import os
 import sys
@@ -62,7 +63,7 @@ class Switcher:
         self._on: AppliedRemedies | None = None
         self._step = 0
         self._loading: list[float] = []
-        self._page_faults = self._padding = 0.0
+        self._page_faults = self._padding = self._collecting_s = 0.0
 
     def block(self, names: Sequence[str], steps: int) -> Generator[None, None, tuple[str, Block]]:
         """Time steps with these remedies on, which stay on; a few come before where they were not on."""
@@ -97,9 +98,14 @@ class Switcher:
             wait()
             batches, began, on_cpu = self.batches, time.perf_counter(), time.process_time()
             before, faults = (batches.seconds, batches.cpu_seconds, batches.count), _page_faults()
-            yield from self._steps(steps)
+            collector = _Collector()
+            gc.callbacks.append(collector)
+            try:
+                yield from self._steps(steps)
+            finally:
+                gc.callbacks.remove(collector)
             wait()
-            self._page_faults = (_page_faults() - faults) / steps
+            self._page_faults, self._collecting_s = (_page_faults() - faults) / steps, collector.seconds / steps
             if batches.count > before[2]:
                 self._padding = batches.padded_share()
                 step_s, cpu_s = (time.perf_counter() - began) / steps, (batches.cpu_seconds - before[1]) / steps
@@ -136,7 +142,7 @@ class Switcher:
         if self._on is not None:
             ready.no_effect, ready.codes = self._on.no_effect(), self._on.codes()
         ready.failed, ready.loading = self._failure(), self._loading
-        ready.page_faults, ready.padding = self._page_faults, self._padding
+        ready.page_faults, ready.padding, ready.collecting_s = self._page_faults, self._padding, self._collecting_s
         if ready.failed:
             self.off()
         self.restore()
@@ -183,6 +189,20 @@ def wait() -> None:
     """Until the GPU has done what it was given."""
     if torch.cuda.is_initialized():
         _synchronize()
+
+
+class _Collector:
+    """Seconds of Python's garbage collector, as one of its callbacks."""
+
+    def __init__(self) -> None:
+        self.seconds = self._began = 0.0
+
+    def __call__(self, phase: str, info: dict[str, int]) -> None:
+        now = time.perf_counter()
+        if phase == "start":
+            self._began = now
+        elif self._began:
+            self.seconds += now - self._began
 
 
 def _page_faults() -> int:

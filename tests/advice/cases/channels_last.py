@@ -9,13 +9,21 @@ from advice.training_step import HALF_TYPE, IMAGES, NORM, SIMT_GEMM, TENSOR_CONV
 from tb_dlprof_plugin.model.run_facts import RunFacts
 
 
-def _layer(transposes: float, kernel: str = TENSOR_CONV, norm: bool = False) -> Step:
+def _layer(transposes: float, kernel: str = TENSOR_CONV, norm: bool = False, group_norms: int = 0) -> Step:
     run = Step()
     types = [HALF_TYPE] * 2
     convolution = ("aten::cudnn_convolution", [IMAGES, WEIGHT], types, [(TO_NHWC, transposes), (kernel, 300)])
     run.forward("conv", "aten::conv2d", [convolution], dims=[IMAGES, WEIGHT], types=types)
     if norm:
         run.forward("norm", "aten::batch_norm", [(NORM, 200)], dims=[IMAGES], types=[HALF_TYPE])
+    for _ in range(group_norms):
+        run.forward(
+            "norm",
+            "aten::group_norm",
+            [("aten::native_group_norm", [IMAGES], [HALF_TYPE], [(NORM, 100)])],
+            [IMAGES],
+            [HALF_TYPE],
+        )
     return run
 
 
@@ -35,6 +43,7 @@ CASES = (
         "fired",
         saving_ns=(ANY, pytest.approx(200_000, rel=0.05), ANY),
     ),
+    Case("group norms change the layout back", _layer(100, group_norms=1), "silent"),
     Case("off the Tensor Cores", _layer(100, SIMT_GEMM), "silent"),
     Case("short ones", _layer(4), "silent"),
 )

@@ -8,8 +8,8 @@ and writing them twice more. Batch norms are faster with channels last too.
 
 What to change: Put model and images into the memory format `channels_last`. Shapes and results stay the same.
 
-When to leave it: Most of the time goes into depthwise or three-dimensional convolutions. Or it goes into ops without a
-kernel for channels last, which would change the layout themselves.
+When to leave it: Most of the time goes into depthwise or three-dimensional convolutions. Or images go through ops
+without a kernel for channels last, which change the layout themselves: on a GPU group norms are such ops.
 
 To confirm: Record again: the kernels nchwToNhwc and nhwcToNchw should be gone from the convolutions.
 
@@ -26,7 +26,7 @@ import numpy as np
 
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.evidence import op_rows
-from tb_dlprof_plugin.advice.op_patterns import ops_named
+from tb_dlprof_plugin.advice.op_patterns import calls_of, ops_named
 from tb_dlprof_plugin.advice.rule import Finding, Need, Reading, Rule, RuleContext, Silent
 from tb_dlprof_plugin.advice.savings import change, step_saving
 from tb_dlprof_plugin.advice.text import milliseconds
@@ -61,6 +61,10 @@ DEPTHWISE_SHARE_PERCENT = 10.0
 """Of the convolutions' kernel time: with more of it in depthwise convolutions, whose kernels may be slower with
 channels last, the low end of the saving is 0."""
 
+_GROUP_NORM, _CUDNN = "aten::native_group_norm", "aten::cudnn_convolution"
+"""On a GPU the former makes its images contiguous first (aten/src/ATen/native/group_norm.cpp, torch 2.11): the layout
+changes before it and after it, as around a convolution."""
+
 _CODE = """model = model.to(memory_format=torch.channels_last)
 images = images.to(memory_format=torch.channels_last)  # each batch
 """
@@ -91,13 +95,21 @@ def check(context: RuleContext) -> Finding | Silent:
         percent(context.per_step(_depthwise(context)), context.per_step(convolution | _depthwise(context))) or 0.0
     )
     mostly_depthwise = depthwise > DEPTHWISE_SHARE_PERCENT
+    stays = _around_group_norms(context)
+    low_stays = 1.0 if stays else TRANSPOSES_STAY
     estimate = step_saving(
         context,
-        Change() if mostly_depthwise else _changed(context, launches, TRANSPOSES_STAY, parts, "low"),
-        _changed(context, launches, 0.0, parts, "expected"),
-        _changed(context, launches, 0.0, parts, "high"),
-        f"Changing layouts takes {milliseconds(time)} a step; it goes (at the low end "
-        f"{100 * TRANSPOSES_STAY:.0f} % of it stays)."
+        Change() if mostly_depthwise else _changed(context, launches, low_stays, parts, "low"),
+        _changed(context, launches, stays, parts, "expected"),
+        _changed(context, launches, stays / 2, parts, "high"),
+        f"Changing layouts takes {milliseconds(time)} a step; "
+        + (f"{100 * (1 - stays):.0f} % of it" if stays else "it")
+        + f" goes (at the low end {100 * low_stays:.0f} % stays)."
+        + (
+            f" There is a group norm for {100 * stays:.0f} % of the convolutions: it changes the layout."
+            if stays
+            else ""
+        )
         + (f" {milliseconds(norm_time)} of batch norms become {_factors(parts)} times as fast." if norm_time else "")
         + (f" Depthwise convolutions take {depthwise:.0f} % and may get slower." if mostly_depthwise else ""),
     )
@@ -134,7 +146,7 @@ def check(context: RuleContext) -> Finding | Silent:
         ),
         code=_CODE,
         saving=estimate,
-    ).but(confidence="low" if mostly_depthwise else "medium")
+    ).but(confidence="low" if mostly_depthwise or stays else "medium")
 
 
 def was_applied(base: ProfileView, candidate: ProfileView) -> str:
@@ -156,6 +168,14 @@ def _changed(
         for direction in (0, 1)
     ]
     return change(context, (launches, stays), *faster)
+
+
+def _around_group_norms(context: RuleContext) -> float:
+    """Share of the layout changes that stay: one group norm for each convolution changes it as often as those do."""
+    norms, convolutions = (
+        np.count_nonzero(calls_of(context, ops_named(context, one.__eq__))) for one in (_GROUP_NORM, _CUDNN)
+    )
+    return min(norms / convolutions, 1.0) if convolutions else 0.0
 
 
 def _factors(parts: tuple[tuple[Bools, tuple[SpeedupRange, SpeedupRange]], ...]) -> str:
