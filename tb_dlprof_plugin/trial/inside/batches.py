@@ -81,7 +81,7 @@ class Batches:
 
     def epochs_of_a_batch(self) -> float:
         """Of the loader with the fewest batches, the share of an epoch that one is; 0 where its workers stay after an
-        epoch, and where nobody knows how many batches it has."""
+        epoch, and where its number of batches is not known."""
         counts = []
         for one in self.loaders():
             # A sampler need not have a length.
