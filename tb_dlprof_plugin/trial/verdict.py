@@ -29,10 +29,13 @@ _FEW_SKIPPED = 4
 """A GradScaler may skip its first steps while it looks for a scale."""
 _FACTOR = 2.0
 """How many times the spread of a seed, in the middle step, a difference may be."""
+_CLEARLY = 3.0
+"""How many times the allowed difference a variant has at least that differs from a script whose steps do not repeat."""
 _SYSTEMATIC = 0.1
 """A relative difference in the same direction in all steps that is more than the rounding of a precision makes."""
 _SYSTEMATIC_LEVEL = 0.001
 _LEAST_PAIRS = 8
+_OWN_STATE = "the unchanged script does not repeat its steps either, so that they cannot be compared"
 _HARMFUL = 10.0
 """A loss that is so many times the largest of the baseline has left its range."""
 
@@ -77,17 +80,15 @@ def compare(
         return Sameness(None, "no loss and no gradient was seen")
     if all(_equal(getattr(baseline, name), getattr(variant, name)) for name in _SERIES):
         return Sameness(SAME)
-    worst: tuple[float, str] | None = None
-    for name in _SERIES:
-        # While a loss scale is found, steps are left out, and all series lag.
-        shifted = _shifted(name, baseline, variant) if skipped <= 0 else ""
-        if shifted:
-            return Sameness(DIFFERS, shifted)
-        found = _difference(name, baseline, variant, seeds, repeated, random)
-        if found is not None and (worst is None or found[0] > worst[0]):
-            worst = found
-    if worst is not None and worst[0] > 1:
-        return Sameness(DIFFERS, worst[1])
+    # While a loss scale is found, steps are left out, and all series lag.
+    shifted = [_shifted(name, baseline, variant) for name in _SERIES] if skipped <= 0 else []
+    found = [_difference(name, baseline, variant, seeds, repeated, random) for name in _SERIES]
+    worst = max((one for one in found if one is not None), default=(0.0, ""))
+    differs = next(filter(None, shifted), worst[1] if worst[0] > 1 else "")
+    if differs and worst[0] <= _CLEARLY and repeated is not None and not _repeats(baseline, repeated):
+        return Sameness(None, _OWN_STATE)
+    if differs:
+        return Sameness(DIFFERS, differs)
     again = repeated is not None and not all(
         _equal(getattr(baseline, name), getattr(repeated, name)) for name in _SERIES
     )
@@ -95,6 +96,15 @@ def compare(
     if skipped > 0:
         detail = f"{skipped} of {len(variant.skipped)} steps were skipped while the loss scale was found"
     return Sameness(NOISE, detail)
+
+
+def _repeats(baseline: Checks, repeated: Checks) -> bool:
+    """Whether the unchanged script computes about the same from the same state: one that keeps a state of its own,
+    such as a world that it acts in, does not."""
+    return all(
+        _middle([value for _, value in _relative(getattr(baseline, name), getattr(repeated, name))]) <= _LEAST_SPREAD
+        for name in _SERIES
+    )
 
 
 def _broken(baseline: Checks, variant: Checks) -> str:

@@ -209,7 +209,13 @@ def test_where_a_process_cannot_wait_the_script_starts_as_ever(
 def test_a_script_that_sets_variables_of_torch_says_so(tmp_path: Path) -> None:
     write(tmp_path, "import os\nos.environ['TORCH_LOGS'] = ''\nwhile True:\n    train(8, model, optimizer)\n")
     with laboratory_of(["train.py"], choose(str(tmp_path))) as laboratory:
-        assert Variant(laboratory).start(_LONGEST_S)[0].sets_variables
+        variant = Variant(laboratory)
+        assert not variant.starts_still
+        variant.launch(_LONGEST_S)
+        assert variant.starts_still
+        assert variant.arrived()[0].sets_variables
+        assert not variant.starts_still
+        variant.end()
         laboratory.prepare(2)
         pids = [one.process.pid for one in laboratory.waiting]
         laboratory.end_waiting()

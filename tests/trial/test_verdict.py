@@ -44,6 +44,16 @@ def test_rounding_is_within_the_noise() -> None:
     assert compare(BASELINE, rounded(BASELINE, 0.002), SEEDS).verdict == NOISE
 
 
+def test_a_script_that_does_not_repeat_its_steps_is_no_yardstick_for_what_differs_slightly() -> None:
+    """One that acts in a world of its own: the same steps differ without a remedy."""
+    world = rounded(checks(1, noise=0.3), 0.05)
+    changed = rounded(checks(1, noise=0.3), 0.15)
+    assert compare(checks(1, noise=0.3), changed, [], repeated=world).verdict is None
+    assert compare(checks(1, noise=0.3), changed, [], repeated=checks(1, noise=0.3)).verdict == DIFFERS
+    clearly = checks(1, noise=0.3, scale=3.0)
+    assert compare(checks(1, noise=0.3), clearly, [], repeated=world).verdict == DIFFERS
+
+
 def test_another_seed_is_within_its_own_noise() -> None:
     assert compare(BASELINE, checks(3), SEEDS).verdict == NOISE
 
