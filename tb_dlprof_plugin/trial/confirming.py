@@ -19,7 +19,7 @@ _SLIGHTLY = 1.0
 """Percent that one set has to gain more than another one that was confirmed."""
 _SHARE_OF_CONFIRMATION, _SHARE_HERE = 0.6, 0.3
 """Of the budget, at most: where fresh processes would need more, the set is measured where it was found."""
-_MEASURED = 1.5
+MEASURED = 1.5
 """Times the shortest measurement that is kept for one on a busy machine."""
 _CONFIRMED_MORE, _CONFIRMED_MOST, _CPUS_OF_STARTS = 1.25, 2.0, 4
 """Times the start of the first process that two more take at the same time; the second where there are fewer CPUs."""
@@ -86,7 +86,7 @@ class Confirming(Racing):
         here = min(self.least_s, _SHARE_HERE * self.budget_s)
         if self.laboratory is None or self.host is None:
             return here
-        fresh = self._starts_s() + (1 + (self._early is not None)) * _MEASURED * self.least_s
+        fresh = self._starts_s() + (1 + (self._early is not None)) * MEASURED * self.least_s
         return fresh if fresh <= _SHARE_OF_CONFIRMATION * self.budget_s else here
 
     def _starts_s(self, final: Sequence[Remedy] = ()) -> float:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 
 from tb_dlprof_plugin.metrics.loader.forecast import LoaderForecast
 from tb_dlprof_plugin.model.trial_result import BUDGET_USED, OTHER_TRAININGS, BestSet, TriedRemedy
-from tb_dlprof_plugin.trial.confirming import Confirming
+from tb_dlprof_plugin.trial.confirming import MEASURED, Confirming
 from tb_dlprof_plugin.trial.experiment import LOOK
 from tb_dlprof_plugin.trial.inside.remedy import Changes, Remedy, environment_of, one_of_each_group
 from tb_dlprof_plugin.trial.loading import workers_needed
@@ -58,8 +58,6 @@ _MEMORY, _GARBAGE = "host_memory_kept", "frozen_garbage"
 _WHOLE, _BLOCKS, _TF32, _PRECISION = "compile", "compile_blocks", "tf32", "precision"
 _LONGER = 1.3
 """Times the start of a process that compiles, for the start of one that compiles something like it."""
-_MEASURED = 1.5
-"""Times the shortest measurement."""
 
 
 @dataclass
@@ -127,7 +125,7 @@ class Search(Confirming):
             self._alone_meanwhile(ordered)
             self.confirm_chosen([one for one in likely if not self._is_here(one)])
             self.forget_larger()
-            self.kept_s = _MEASURED * self.least_s
+            self.kept_s = MEASURED * self.least_s
             while self._next_elsewhere(ordered):
                 self._alone_meanwhile(ordered)
             self._alone(ordered)
