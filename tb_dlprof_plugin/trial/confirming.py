@@ -178,8 +178,6 @@ class Confirming(Racing):
             row, variant = self.row_for([one]), self.fresh([one])
             try:
                 ready = self.checked(row, [one], variant)
-            except VariantError:
-                ready = None
             finally:
                 variant.end()
             if ready is not None and row.verdict not in OTHER_TRAININGS:
@@ -204,9 +202,7 @@ class Confirming(Racing):
         variant = started or self.fresh(final)
         self.listener.phase(f"Fresh processes start: {name_of(final)}")
         try:
-            if self._unchanged is None:
-                self._unchanged = self.fresh_baseline()
-                self._unchanged.launch(self.start_timeout_s)
+            self._launched_unchanged()
             if started is not None:
                 # Else the set of the running process is measured there.
                 started.wait_at_most(max(self.left_s - 1.5 * _ALONE * self.look_s, 1.0))
@@ -269,9 +265,13 @@ class Confirming(Racing):
         """The unchanged script to measure a process against. Raises VariantError: it does not start."""
         if self.host is None:
             return self.baseline
+        unchanged = self._launched_unchanged()
+        if not unchanged.ready:
+            self.yardstick_of(unchanged)
+        return unchanged
+
+    def _launched_unchanged(self) -> Variant:
         if self._unchanged is None:
             self._unchanged = self.fresh_baseline()
             self._unchanged.launch(self.start_timeout_s)
-        if not self._unchanged.ready:
-            self.yardstick_of(self._unchanged)
         return self._unchanged

@@ -58,9 +58,10 @@ def workers_needed(
     if recorded is not None and recorded.now.workers == loading.workers:
         steps, now_ns = {one.workers: one for one in recorded.steps}, recorded.now.ns
     else:
-        found = steps_with(_work(loading, cpu_count), counts)
-        starts_ns = {one: 1e9 * loading.epochs * (_START_S + one * _START_EACH_S) for one in counts}
-        steps = {one.workers: replace(one, ns=one.ns + starts_ns[one.workers]) for one in found}
+        steps = {
+            one.workers: replace(one, ns=one.ns + 1e9 * loading.epochs * (_START_S + one.workers * _START_EACH_S))
+            for one in steps_with(_work(loading, cpu_count), counts)
+        }
         now_ns = 1e9 * loading.step_s
     larger: list[WorkersStep] = [steps[one] for one in counts if one > loading.workers and one in steps]
     if not larger:

@@ -71,14 +71,10 @@ class Listener(Protocol):
 class _Yardstick:
     """The unchanged steps in a running process: as they were, with another seed, and once more."""
 
-    baseline: Checks
+    baseline: Ready
     step_s: float
     seeds: tuple[Checks, ...]
     repeated: Checks | None = None
-    loading: Loading | None = None
-    page_faults: float = 0.0
-    collecting_s: float = 0.0
-    padding: float = 0.0
 
 
 @dataclass
@@ -264,7 +260,7 @@ class Measuring:
         self.listener.phase(name_of(candidates))
         switched = isinstance(variant, Switched)
         try:
-            yardstick = self._of_host() if switched else _Yardstick(self.ready[0].checks, math.inf, tuple(self._seeds))
+            yardstick = self._of_host() if switched else _Yardstick(self.ready[0], math.inf, tuple(self._seeds))
             if not variant.alive:
                 if self.bench.exclusive and not switched:
                     self.end_host()
@@ -274,7 +270,7 @@ class Measuring:
             self._failed(row, error)
             return None
         same = compare(
-            yardstick.baseline,
+            yardstick.baseline.checks,
             ready.checks,
             yardstick.seeds,
             repeated=yardstick.repeated,
@@ -346,21 +342,23 @@ class Measuring:
 
     def loading(self) -> Loading | None:
         """What a step waits for batches; None without a DataLoader. Raises VariantError: the steps fail."""
-        return None if self.host is None else self._of_host().loading
+        return None if self.host is None else _loading_of(self._of_host().baseline)
 
     def padding_percent(self) -> float:
-        """Of the places of sequences in batches, those that are padding. Raises VariantError: the steps fail."""
-        return 0.0 if self.host is None else 100 * self._of_host().padding
+        """Percent of the places of sequences in batches that is padding. Raises VariantError: the steps fail."""
+        return 0.0 if self.host is None else 100 * self._of_host().baseline.padding
 
     def collecting_percent(self) -> float:
         """Of the step, what Python's garbage collector takes. Raises VariantError: the steps fail."""
-        return 0.0 if self.host is None else 100 * self._of_host().collecting_s / (self.baseline_step_ms / 1e3)
+        if self.host is None:
+            return 0.0
+        return 100 * self._of_host().baseline.collecting_s / (self.baseline_step_ms / 1e3)
 
     def page_faults_percent(self) -> float:
         """Of the step, about what the kernel needs to give the process memory. Raises VariantError: the steps fail."""
         if self.host is None:
             return 0.0
-        return 100 * self._of_host().page_faults * _PAGE_FAULT_S / (self.baseline_step_ms / 1e3)
+        return 100 * self._of_host().baseline.page_faults * _PAGE_FAULT_S / (self.baseline_step_ms / 1e3)
 
     def is_slow(self, ready: Ready) -> bool:
         """Whether the compared steps of a variant took so much longer that measuring it would waste the budget."""
@@ -397,14 +395,10 @@ class Measuring:
                 raise VariantError("the unchanged script failed when its steps were compared")
             # Its start is that of the process that has answered.
             self._yardsticks[self.host.starts] = _Yardstick(
-                found[0].checks,
+                found[0],
                 min(one.step_s for one in found),
                 tuple(one.checks for one in found[1:2]),
                 found[2].checks if len(found) > 2 else None,
-                _loading_of(found[0]),
-                found[0].page_faults,
-                found[0].collecting_s,
-                found[0].padding,
             )
         return self._yardsticks[self.host.starts]
 

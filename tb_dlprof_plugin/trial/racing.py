@@ -22,7 +22,6 @@ _LEAST_ROUNDS = 2
 """Quads for which there has to be time before another one enters a race."""
 _NEEDLESS = 1.0
 """Percent of the step that a remedy of a set may cost when it is left out."""
-
 _HARDLY = 1.0
 """Percent that a remedy usually gains at most which has to show that it is needed."""
 
@@ -108,14 +107,14 @@ class Racing(Measuring):
                 gains[change] = self._gain(chosen, row, alone)
             else:
                 self._tell(change, row)
-        if racing and self.left_s < 0:
+        if not racing:
+            return gains
+        if self.left_s < 0:
             return {}
-        if racing and not self.bench.is_warm(base):
+        if not self.bench.is_warm(base):
             self.bench.warm_up(base, self.start_timeout_s)
         ran = []
-        for (change, row, _), measured in zip(
-            racing, self._race(chosen, racing, until_s) if racing else (), strict=True
-        ):
+        for (change, row, _), measured in zip(racing, self._race(chosen, racing, until_s), strict=True):
             if isinstance(measured, VariantError):
                 row.verdict, row.error = None, str(measured)
                 self._tell(change, row)

@@ -29,9 +29,9 @@ _FIRST = 0.5
 """Share of a gain that half of its interval may be, while it is only to be seen whether the first set gains."""
 _RACE = 0.6
 """Of the time before the confirmation, for one race: what is put together after it has to hold."""
-_OF_PYTHON = 1.0
-"""Percent of the step that page faults take, or the garbage collector, from which on it is likely that sparing them
-gains: a frozen heap alone makes full collections more frequent."""
+_WORTH_SPARING = 1.0
+"""Percent of the step that page faults or the garbage collector take from which on sparing them is likely to gain: a
+frozen heap alone makes full collections more frequent."""
 _LIKELY = 5.0
 """Percent above which all of an interval lies that says what is best so far, where nothing is certain."""
 _AT_ONCE = 3
@@ -46,9 +46,9 @@ _PACED_BY_GPU = 50.0
 """Percent that shorter kernels gain on a GPU alone that does not wait for the CPU."""
 _MUCH_PADDING = 10.0
 """Percent of the places of sequences from which on packing is worth a sentence."""
-_PACK = (
-    ": batches of sequences that are about as long, or sequences packed one behind the other, compute less. It is not "
-    "tried, as it is another order of the data."
+_PADDING = (
+    "{:.0f} % of the places in its batches are padding: batches of sequences that are about as long, or sequences "
+    "packed one behind the other, compute less. It is not tried, as it is another order of the data."
 )
 _WITHOUT_IT = "The best set is as fast without it."
 _NO_MORE = "The best set is no faster with it."
@@ -94,13 +94,11 @@ class Search(Confirming):
         """
         self.expected = {**expected, **self._workers(candidates)}
         if self.host is not None and self.laboratory is not None:
-            faults = self.page_faults_percent()
-            collecting = self.collecting_percent()
-            self.expected[_MEMORY] = faults if faults > _OF_PYTHON else -1.0
-            self.expected[_GARBAGE] = collecting if collecting > _OF_PYTHON else -1.0
+            for name, percent in ((_MEMORY, self.page_faults_percent()), (_GARBAGE, self.collecting_percent())):
+                self.expected[name] = percent if percent > _WORTH_SPARING else -1.0
             padding = self.padding_percent()
             if padding > _MUCH_PADDING:
-                self.notes.append(f"{padding:.0f} % of the places in its batches are padding{_PACK}")
+                self.notes.append(_PADDING.format(padding))
         known = {row.remedy for row in self.rows if row.no_effect}
         ordered = sorted((one for one in candidates if one.name not in known), key=lambda one: -self._expects(one))
         likely = [one for one in ordered if one.name in first] if first else self._likely(ordered)

@@ -60,10 +60,8 @@ class Machine:
     """A clock, and variants that take its time."""
 
     def __init__(self, remedies: Sequence[Remedy], together: Mapping[tuple[str, ...], float] | None = None) -> None:
-        self.remedies, self.together = (
-            {one.name: one for one in remedies},
-            {frozenset(names): value for names, value in (together or {}).items()},
-        )
+        self.remedies = {one.name: one for one in remedies}
+        self.together = {frozenset(names): factor for names, factor in (together or {}).items()}
         self.now_s = 0.0
         self.blocks = 0
         self.alive: list[tuple[str, ...]] = []
@@ -390,10 +388,9 @@ def test_while_a_process_compiles_remedies_are_measured_alone_and_one_that_comes
     assert best.remedies == []
     assert sum("compile" in one for one in machine.starts) == 1
     # What seems to gain while a process starts is none.
-    assert all(
-        -3 < row(search, name).gain_percent < 0.5 for name in names if row(search, name).gain_percent is not None
-    )
-    assert sum(row(search, name).gain_percent is not None or bool(row(search, name).stopped) for name in names) >= 5
+    alone = [row(search, name) for name in names]
+    assert all(-3 < one.gain_percent < 0.5 for one in alone if one.gain_percent is not None)
+    assert sum(one.gain_percent is not None or bool(one.stopped) for one in alone) >= 5
     assert machine.now_s < 120 + START_S
 
 

@@ -206,7 +206,7 @@ HELD_OUT = (
     "gpu_graph",
     "gpu_good_mixer",
 )
-"""Those that are opened once, after the rules."""
+"""Scripts that are opened once, after the rules."""
 
 
 def path_of(name: str) -> Path:

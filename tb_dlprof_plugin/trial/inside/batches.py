@@ -76,7 +76,7 @@ class Batches:
         return list({id(one): one for one in self._loaders.values()}.values())
 
     def padded_share(self) -> float:
-        """Of the places of sequences in the batches that were kept, those that are padding."""
+        """Share of the places of sequences in the batches that were kept that is padding."""
         return padded_share(self._kept)
 
     def epochs_of_a_batch(self) -> float:

@@ -62,8 +62,8 @@ class Switcher:
         self._names: tuple[str, ...] = ()
         self._on: AppliedRemedies | None = None
         self._step = 0
-        self._loading: list[float] = []
-        self._page_faults = self._padding = self._collecting_s = 0.0
+        self._seen: dict[str, Any] = {}
+        """Of the first steps that were compared, by the attributes of `Ready`."""
 
     def block(self, names: Sequence[str], steps: int) -> Generator[None, None, tuple[str, Block]]:
         """Time steps with these remedies on, which stay on; a few come before where they were not on."""
@@ -105,18 +105,19 @@ class Switcher:
             finally:
                 gc.callbacks.remove(collector)
             wait()
-            self._page_faults, self._collecting_s = (_page_faults() - faults) / steps, collector.seconds / steps
+            step_s, all_cpu_s = (time.perf_counter() - began) / steps, (time.process_time() - on_cpu) / steps
+            self._seen = {"page_faults": (_page_faults() - faults) / steps, "collecting_s": collector.seconds / steps}
             if batches.count > before[2]:
-                self._padding = batches.padded_share()
-                step_s, cpu_s = (time.perf_counter() - began) / steps, (batches.cpu_seconds - before[1]) / steps
-                self._loading = [
+                cpu_s = (batches.cpu_seconds - before[1]) / steps
+                loading = [
                     (batches.seconds - before[0]) / steps,
                     cpu_s,
                     max((one.num_workers for one in batches.loaders()), default=0),
                     step_s,
-                    (time.process_time() - on_cpu) / steps - cpu_s,
+                    all_cpu_s - cpu_s,
                     (batches.count - before[2]) / steps * batches.epochs_of_a_batch(),
                 ]
+                self._seen |= {"loading": loading, "padding": batches.padded_share()}
         self._state.restore()
         if seed:
             torch.manual_seed(seed)
@@ -136,13 +137,13 @@ class Switcher:
         finally:
             observation.stop()
             self.batches.as_they_come()
-        ready = Ready(os.getpid(), checks=observation.checks(), since_start_s=time.perf_counter() - began)
+        took_s = time.perf_counter() - began
+        ready = Ready(os.getpid(), checks=observation.checks(), since_start_s=took_s, **self._seen)
         # Others may have waited for a busy core.
         ready.step_s = min(after - before for before, after in itertools.pairwise(ends_s))
         if self._on is not None:
             ready.no_effect, ready.codes = self._on.no_effect(), self._on.codes()
-        ready.failed, ready.loading = self._failure(), self._loading
-        ready.page_faults, ready.padding, ready.collecting_s = self._page_faults, self._padding, self._collecting_s
+        ready.failed = self._failure()
         if ready.failed:
             self.off()
         self.restore()
