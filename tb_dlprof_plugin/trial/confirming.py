@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -232,7 +233,8 @@ class Confirming(Racing):
             self._unsound -= {one.name for one in final}
         if not self.bench.exclusive and not self.bench.is_warm(unchanged):
             self.bench.warm_up(unchanged, self.start_timeout_s)
-        measured = self.measure(row, final, max(self.left_s, self.least_s / 2), unchanged, variant, SCREENING)
+        seconds = max(self.left_s, self.least_s / 2)
+        measured = self.measure(row, final, seconds, unchanged, variant, SCREENING, self._gained_without(final))
         if measured is None:
             return self._said(row, final)
         self.confirm(row, measured, unchanged, variant)
@@ -252,6 +254,13 @@ class Confirming(Racing):
             self._confirmed = row
         self.listener.row(row)
         return row
+
+    def _gained_without(self, final: Sequence[Remedy]) -> float:
+        """Percent that the best other set gains; -inf without one."""
+        names = {one.name for one in final}
+        others = [row for row in (*self.rows, *self.sets) if set(row.remedy.split("+")) != names]
+        gains = [row.gain_percent or 0.0 for row in others if row.is_gain and row.verdict not in OTHER_TRAININGS]
+        return max(gains, default=-math.inf)
 
     def _said(self, row: TriedRemedy, final: Sequence[Remedy]) -> TriedRemedy:
         """The row of a fresh process that gave no figure, and why."""

@@ -33,6 +33,9 @@ _STEADY = 0.08
 """Relative difference of two blocks that counts as steady."""
 _LONGEST_BLOCK_S = 120.0
 _LOSES = "it clearly loses"
+GAINS_LESS = "another set gains more"
+_BESIDE_ANOTHER = LOOKS[1]
+"""Quads after which a set need not be known better that seems to gain less than another one."""
 SURE = 20.0
 """Percent: a larger gain than two processes of one script ever differ by."""
 
@@ -161,6 +164,7 @@ class Bench:
         told: Callable[[Gain], None] | None = None,
         share: float = 0.0,
         enough: Callable[[Sequence[float]], str] | None = None,
+        than: float = -math.inf,
     ) -> Measured:
         """The gain of ``b`` over ``a``, from quads for at most so many seconds; at least the first quad is taken.
 
@@ -170,6 +174,7 @@ class Bench:
             told: called after each quad.
             share: of the gain that half of its interval may be, where that is more than the precision asked for.
             enough: why no more quads are needed after these log ratios, "" where they are; by the precision where None.
+            than: percent that another one gains: what gains less is measured shortly.
 
         Raises:
             VariantError: one of them failed.
@@ -190,7 +195,7 @@ class Bench:
             now = self._clock()
             # On a busy machine the first look comes later.
             ends = until if found.quads >= LEAST_QUADS else min(until + seconds, now + self.left_s())
-            done = self._enough(found, share) if enough is None else enough(quads.ratios)
+            done = self._enough(found, share, than) if enough is None else enough(quads.ratios)
             stopped = _LOSES if hopeless else done
             if not stopped and 2 * now - began > ends:
                 stopped = "the time is up"
@@ -279,7 +284,8 @@ class Bench:
 
         Args:
             a, b, first: what `compare` measured.
-            left_s: in which the second process has to start and to be measured; without that time no gain is certain.
+            left_s: in which the second process has to start and to be measured; without that time, and where another
+                set gains more, no gain is certain.
             start_timeout_s: the longest that it may take to start.
 
         Raises:
@@ -288,8 +294,9 @@ class Bench:
         if not first.gain.certain or first.gain.percent >= SURE:
             return first
         seconds = least_s(first.before_ms / 1e3)
-        if left_s < seconds / 2:
-            return replace(first, gain=replace(first.gain, certain=False), stopped="no time for a second process")
+        if first.stopped == GAINS_LESS or left_s < seconds / 2:
+            why = GAINS_LESS if first.stopped == GAINS_LESS else "no time for a second process"
+            return replace(first, gain=replace(first.gain, certain=False), stopped=why)
         if self.exclusive:
             a.end()
         b.start(start_timeout_s)
@@ -313,10 +320,13 @@ class Bench:
             first.stopped,
         )
 
-    def _enough(self, found: Gain, share: float) -> str:
+    def _enough(self, found: Gain, share: float, than: float) -> str:
         """Why no more quads are needed; "" where they are."""
         if is_lost(found):
             return _LOSES
+        clearly = found.quads >= LEAST_QUADS and found.high < than
+        if clearly or (found.quads >= _BESIDE_ANOTHER and found.percent < than):
+            return GAINS_LESS
         if found.quads in LOOKS and found.half_width <= max(self._precision, share * abs(found.percent)):
             return "the interval is as narrow as needed"
         return "no more looks are planned" if found.quads >= LOOKS[-1] else ""

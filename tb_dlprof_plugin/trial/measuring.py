@@ -294,6 +294,7 @@ class Measuring:
         other: OfScript,
         variant: OfScript,
         share: float = 0.0,
+        than: float = -math.inf,
     ) -> Measured | None:
         """Fill the row with what ``variant`` gains over ``other``; None where nothing was measured.
 
@@ -304,6 +305,7 @@ class Measuring:
             other: what it is measured against.
             variant: where it has not been started, it is; the caller ends it.
             share: of the gain that half of its interval may be, where that is more than the precision asked for.
+            than: percent that another set gains.
         """
         if self.bench.exclusive and other.host is not variant.host:
             other.end()
@@ -321,6 +323,7 @@ class Measuring:
                 min(seconds, self.left_s),
                 lambda found: self.listener.progress(row.remedy, found),
                 share,
+                than=than,
             )
         except VariantError as error:
             row.verdict, row.verdict_text = None, ""

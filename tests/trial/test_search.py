@@ -433,6 +433,19 @@ def test_what_is_compiled_is_compiled_otherwise_while_there_is_time(
     assert len(compiled) > 1
 
 
+def test_what_gains_less_than_another_set_is_measured_shortly_and_in_one_process(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    blocks = Planted("compile_blocks", 1.02, "compile", usual_percent=2.0)
+    machine = Machine([Planted("half", 0.85), blocks])
+    machine.cpu_count, machine.free_bytes = 16, 100 * 10**9
+    search, best = searched_by(machine, monkeypatch)
+    both = next(one for one in search.sets if one.remedy == "half+compile_blocks")
+    assert best.remedies == ["half"]
+    assert (both.quads, both.is_gain, both.stopped) == (4, False, "another set gains more")
+    assert machine.starts["half", "compile_blocks"] == 1
+
+
 def test_what_fails_when_the_budget_is_used_loses_no_result(monkeypatch: pytest.MonkeyPatch) -> None:
     machine = Machine([Planted("half", 0.5), Planted("compile", 0.9, "compile")])
     machine.compile_s = 200.0

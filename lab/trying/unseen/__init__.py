@@ -107,6 +107,35 @@ BY_HAND: dict[str, tuple[tuple[str, ...], ...]] = {
         ("tf32", "fused_optimizer", "zero_grad_to_none", "compile"),
         ("tf32", _HALF, "fused_optimizer", "zero_grad_to_none", "compile"),
     ),
+    "gpu_distilled": (
+        ("tf32", "channels_last", "cudnn_benchmark"),
+        (_HALF, "channels_last", "cudnn_benchmark"),
+        (_HALF, "channels_last", "cudnn_benchmark", "fused_optimizer"),
+        (_HALF, "channels_last", "cudnn_benchmark", "fused_optimizer", "compile"),
+        ("tf32", "channels_last", "cudnn_benchmark", "fused_optimizer", "compile"),
+    ),
+    "gpu_music": (
+        ("tf32", "fused_optimizer", "zero_grad_to_none"),
+        (_HALF, "fused_optimizer", "zero_grad_to_none"),
+        ("tf32", "fused_optimizer", "zero_grad_to_none", "compile"),
+        (_HALF, "fused_optimizer", "zero_grad_to_none", "compile"),
+        (_HALF, "fused_optimizer", "zero_grad_to_none", "compile_blocks"),
+    ),
+    "gpu_points": (
+        ("loader_workers_2",),
+        ("loader_workers_4",),
+        ("loader_workers_4", "tf32", "cudnn_benchmark"),
+        ("loader_workers_4", _HALF, "cudnn_benchmark"),
+        ("loader_workers_4", "tf32", "fused_optimizer", "compile"),
+    ),
+    "gpu_climate": (
+        ("slow_switches_off",),
+        ("slow_switches_off", "fused_optimizer"),
+        ("slow_switches_off", "fused_optimizer", "tf32"),
+        ("slow_switches_off", "fused_optimizer", _HALF),
+        ("slow_switches_off", "fused_optimizer", "tf32", "compile"),
+    ),
+    "gpu_good_decoder": (("frozen_garbage",), ("optimizer_cuda_graph",), ("compile_reduce_overhead",)),
     "gpu_good_mixer": (("frozen_garbage",), ("compile_max_autotune",), ("optimizer_cuda_graph",)),
     "gpu_good": (("fused_attention",), ("frozen_garbage",), ("tf32", "zero_grad_to_none")),
     "cpu_deep_narrow": (("fused_optimizer",), ("fused_optimizer", "zero_grad_to_none"), ("foreach_optimizer",)),
@@ -205,6 +234,11 @@ HELD_OUT = (
     "gpu_lora",
     "gpu_graph",
     "gpu_good_mixer",
+    "gpu_distilled",
+    "gpu_music",
+    "gpu_points",
+    "gpu_climate",
+    "gpu_good_decoder",
 )
 """Scripts that are opened once, after the rules."""
 
