@@ -73,6 +73,8 @@ class Search(Confirming):
     of_loader: LoaderForecast | None = None
     _waits_for_cpu: bool = False
     """Whether what makes kernels shorter gained nothing."""
+    _first: list[Remedy] = field(default_factory=list)
+    """What is likely to gain and works together, whether it gained or not."""
     _as_fast_without: set[str] = field(default_factory=set)
     """Names of remedies without which a set was about as fast."""
     _compiled: list[Remedy] = field(default_factory=list)
@@ -230,8 +232,9 @@ class Search(Confirming):
         return bool(likely) and enough and self.start_fresh(likely)
 
     def _like_compiled(self, ordered: Sequence[Remedy]) -> Iterator[list[Remedy]]:
-        """Like the best set that was compiled: the model in place of its blocks. Where compiling gains: another
-        precision, if both were as fast without it; what was found since; what compiles otherwise."""
+        """Like the best set that was compiled: the model in place of its blocks. Where compiling gains: with shorter
+        kernels, if the CPU set the pace before; another precision, if both were as fast without it; what was found
+        since; what compiles otherwise."""
         best, others = self._compiled, [one for one in ordered if one.compiles and self._may_gain(one)]
         kinds = [one for one in best if one.compiles]
         if any(one.name == _BLOCKS for one in kinds):
@@ -239,6 +242,8 @@ class Search(Confirming):
         found_percent = (self.row_for(self.chosen).gain_percent or 0.0) if self.chosen else 0.0
         if not kinds or self._compiled_percent <= found_percent:
             return
+        if self._waits_for_cpu and names_of(self._first) - names_of(best):
+            yield one_of_each_group([*best, *self._first])
         tf32 = tuple(one for one in ordered if one.name == _TF32 and one not in best and self._may_gain(one))
         for one in best:
             if one.group == _PRECISION and one.name in self._as_fast_without:
@@ -291,6 +296,7 @@ class Search(Confirming):
         gained = 0.0
         for first in (likely, sparing) if self.ready and self.ready[0].cuda else (likely,):
             chosen = self._together([], tuple(first))
+            self._first = self._first or chosen
             if not chosen or names_of(chosen) == names_of(best):
                 continue
             row = self.row_for(chosen)

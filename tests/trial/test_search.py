@@ -414,8 +414,17 @@ def test_while_a_process_compiles_remedies_are_measured_alone_and_one_that_comes
             {("half", "compile_blocks"): 0.65, ("half", "compile"): 0.4},
             {"half", "compile"},
         ),
+        # Shorter kernels gain nothing until the CPU launches them at once.
+        (
+            [
+                Planted("half", 1.0, "precision", of_kernels=True),
+                Planted("compile_reduce_overhead", 0.6, "compile", usual_percent=2.0),
+            ],
+            {("half", "compile"): 0.5, ("half", "compile_reduce_overhead"): 0.3},
+            {"half", "compile_reduce_overhead"},
+        ),
     ],
-    ids=["precision", "blocks"],
+    ids=["precision", "blocks", "pace"],
 )
 def test_what_is_compiled_is_compiled_otherwise_while_there_is_time(
     remedies: list[Remedy],
