@@ -6,7 +6,7 @@ On a machine without a GPU it records the CPU kinds; kinds that need two GPUs ar
 kind is a function in `recordings/`, and runs in a process of its own: torch joins kernels to ops by two kinds of ids at
 once, and in a process that has profiled a lot the two overlap. A kind that fails prints its error; the others go on.
 
-A recording is ``<kind>.pt.trace.json.gz``, as torch exported it, and ``<kind>.key_averages.json``: the rows of
+A recording is ``<kind>.pt.trace.json.gz``, as torch exported it, and ``<kind>.key_averages.json.gz``: the rows of
 ``key_averages()`` of the same profile object, and the versions and the date. `--readme DIR` writes the table of what is
 in a directory.
 """
@@ -123,9 +123,9 @@ def readme(folder: Path) -> str:
         "| trace | what | torch | GPU | recorded | events | kB |",
         "|---|---|---|---|---|---:|---:|",
     ]
-    for averages in sorted(folder.glob("*.key_averages.json")):
-        facts = json.loads(averages.read_text())["recorded"]
-        name = averages.name.removesuffix(".key_averages.json")
+    for averages in sorted(folder.glob("*.key_averages.json.gz")):
+        facts = json.loads(gzip.decompress(averages.read_bytes()))["recorded"]
+        name = averages.name.removesuffix(".key_averages.json.gz")
         trace = folder / f"{name}.pt.trace.json.gz"
         # Counted rather than parsed: not every trace is valid JSON.
         events = len(re.findall(rb'"ph"\s*:', gzip.decompress(trace.read_bytes())))

@@ -44,7 +44,7 @@ RANKS = (
 )
 """Traces of ranks of one training, which are imported into one run."""
 _ENDINGS = (".json", ".json.gz")
-_NO_TRACES = (".key_averages.json", "resnet18_memory_h200.json")
+_NO_TRACES = (".key_averages.json.gz", "resnet18_memory_h200.json")
 
 
 @dataclass(frozen=True, slots=True)

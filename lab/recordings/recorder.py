@@ -88,12 +88,12 @@ class Recorder:
         others = rows(without_overhead(events).key_averages())
         if others != document["rows"]:
             document["rows_without_overhead"] = others
-        path = self.out / f"{self.name}{suffix}.key_averages.json"
+        path = self.out / f"{self.name}{suffix}.key_averages.json.gz"
         lines = ",\n".join(
             f"{json.dumps(key)}: " + (_one_a_line(value) if isinstance(value, list) else json.dumps(value))
             for key, value in document.items()
         )
-        path.write_text(f"{{\n{lines}\n}}\n")
+        path.write_bytes(gzip.compress(f"{{\n{lines}\n}}\n".encode(), mtime=0))
 
 
 def _one_a_line(values: list[dict[str, Any]]) -> str:

@@ -7,6 +7,7 @@ of that variable are marked ``long``.
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 from collections.abc import Callable
@@ -44,7 +45,7 @@ SHORT = {
 """What ``make test`` checks: one at least of each torch version, kind of recording, GPU or none, and kind of file."""
 LITERALS = ("fp32", "tf32", "fp16", "cpu")
 _SUFFIXES = (".json", ".json.gz")
-_BESIDE_RECORDINGS = (".key_averages.json", "expected.json")
+_BESIDE_RECORDINGS = (".key_averages.json.gz", "expected.json")
 """What lies next to recordings and is none: torch's averages, what a database must become."""
 
 
@@ -68,7 +69,7 @@ class Recording:
     @cached_property
     def averages(self) -> dict[str, Any]:
         """Torch's own averages of the same recording."""
-        found: dict[str, Any] = json.loads(_averages_of(self.path).read_text())
+        found: dict[str, Any] = json.loads(gzip.decompress(_averages_of(self.path).read_bytes()))
         return found
 
     def has_note(self, *codes: str) -> bool:
@@ -79,14 +80,14 @@ class Recording:
 def _averages_of(path: Path) -> Path:
     """The file next to a trace that holds torch's averages."""
     name = path.name.removesuffix(".gz").removesuffix(".pt.trace.json")
-    return path.with_name(f"{name}.key_averages.json")
+    return path.with_name(f"{name}.key_averages.json.gz")
 
 
 def _has_exact_averages(trace: Path) -> bool:
     """Up to version 2.3 torch wrote whole microseconds, rounds them otherwise in its rows, and nests by them."""
     if not _averages_of(trace).exists():
         return False
-    version = json.loads(_averages_of(trace).read_text())["recorded"]["torch"]
+    version = json.loads(gzip.decompress(_averages_of(trace).read_bytes()))["recorded"]["torch"]
     return tuple(int(part) for part in version.split(".")[:2]) >= (2, 4)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -334,7 +335,7 @@ def test_gpu_bytes_by_op_are_those_of_key_averages() -> None:
         if call >= 0:
             name = profile.strings[profile.ops.name[profile.calls.op[call]]]
             ours[name] = ours.get(name, 0) + size
-    rows = json.loads((TRACES / "with_memory.key_averages.json").read_text())["rows"]
+    rows = json.loads(gzip.decompress((TRACES / "with_memory.key_averages.json.gz").read_bytes()))["rows"]
     theirs = {row["key"]: row["self_device_memory_usage"] for row in rows if row.get("self_device_memory_usage")}
     # torch looks for a step's events by time alone, so its own figure holds those of the backward thread as well.
     assert theirs.pop("ProfilerStep*") != 0

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.broken_traces import INSERTED, MUTATIONS, PAYLOADS, TRACES, apply, check, sound_traces
 
-NAMES = sorted(path.name.split(".")[0] for path in TRACES.glob("*.json.gz"))
+NAMES = sorted(path.name.split(".")[0] for path in TRACES.glob("*.pt.trace.json.gz"))
 
 
 @functools.cache

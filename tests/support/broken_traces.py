@@ -122,7 +122,7 @@ def draw(source: random.Random) -> list[Mutation]:
 def sound_traces(events: int = 60, only: tuple[str, ...] = ()) -> dict[str, bytes]:
     """The recorded traces, by default all, each with at most so many of its events, by name."""
     result = {}
-    for path in sorted(TRACES.glob("*.json.gz")):
+    for path in sorted(TRACES.glob("*.pt.trace.json.gz")):
         if only and path.name.split(".")[0] not in only:
             continue
         text = gzip.decompress(path.read_bytes())

@@ -147,7 +147,7 @@ def documents(events: int, only: tuple[str, ...] = ()) -> list[Any]:
 
 def first_steps(events: int, only: tuple[str, ...] = ()) -> Iterator[Any]:
     """Recorded traces, by default all, with their first events instead of some of all: whole steps of short ones."""
-    for path in sorted(TRACES.glob("*.json.gz")):
+    for path in sorted(TRACES.glob("*.pt.trace.json.gz")):
         if only and path.name.split(".")[0] not in only:
             continue
         try:
