@@ -163,7 +163,7 @@ def without_figures(trial: TrialResult) -> list[str]:
     others = [row for row in rows if not row.error]
     reasons = {
         "Not reached within the budget; --continue goes on": [one for one in others if one.not_tried == BUDGET_USED],
-        "The best set is as fast without": [one for one in others if one.stopped and not one.no_effect],
+        "Others are as fast without": [one for one in others if one.stopped and not one.no_effect],
         "No effect on this script": [one for one in others if one.no_effect],
         "Do not fit this training": [one for one in others if one.not_tried not in ("", BUDGET_USED)],
     }

@@ -225,7 +225,10 @@ class Confirming(Racing):
         if self.checked(row, final, variant) is None:
             return self._said(row, final)
         if row.verdict in OTHER_TRAININGS:
-            self._unsound |= {one.name for one in final}
+            # What was not compared in the running process may be why.
+            added = [one for one in final if one.compiles or not self.switches([one])]
+            self._unsound |= {one.name for one in added or final}
+            self.notes.append(f"{name_of(final)} in a fresh process trains otherwise: {row.verdict_text}.")
             self.keep_row(row)
             self.listener.row(row)
             return row

@@ -208,7 +208,7 @@ class Bench:
         others: Sequence[TakesTurns],
         seconds: float,
         told: Callable[[int, Gain], None],
-        claims: bool = False,
+        claims: int = 0,
         half_width: float = 0.0,
     ) -> list[Measured | VariantError | None]:
         """Which of these are better than ``a``, all in one process: a quad of each, round after round, for at most so
@@ -218,8 +218,8 @@ class Bench:
             a, others: what takes turns.
             seconds: for all of them.
             told: called with the place in ``others`` after each quad.
-            claims: whether what is faster runs until that is certain, and what is slower for as many quads as a figure
-                needs, for a claim and not for a choice alone.
+            claims: for a claim and not for a choice alone: what is faster runs until that is certain, for so many quads
+                at least, and what is slower for as many as a figure needs.
             half_width: percent, of an interval with which a gain is known, where it is more than the precision.
 
         Returns:
@@ -251,9 +251,11 @@ class Bench:
                 needed = LEAST_QUADS if claims else _SLOWER_TWICE
                 slower = len(ratios) >= needed and (min(ratios) > 0 or (len(ratios) >= LEAST_QUADS and found.high < 0))
                 faster = len(ratios) >= _FASTER_THRICE and _percent(max(ratios)) > WORTH
-                if claims:
-                    faster = gain(ratios, len(others)).certain
                 known = len(ratios) >= LEAST_QUADS and found.half_width <= max(self._precision, half_width)
+                if claims:
+                    certain = gain(ratios, len(others)).certain
+                    faster = certain and len(ratios) >= claims
+                    known = known and certain == faster
                 if number in lost or slower or faster or known or len(ratios) >= LOOKS[-1]:
                     running.remove(number)
                 now = self._clock()

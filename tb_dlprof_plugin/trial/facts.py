@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tb_dlprof_plugin.capture.facts.machine import multiplies_bf16
+
 if TYPE_CHECKING:
     from tb_dlprof_plugin.model.run_facts import RunFacts
     from tb_dlprof_plugin.profile_view import ProfileView
@@ -26,6 +28,7 @@ class TrialFacts:
         free_memory_bytes: of the GPU, while the baseline holds its own; None on the CPU or where unknown.
         peak_memory_bytes: the most that the baseline allocated on the GPU; None on the CPU or where unknown.
         repeats: whether most parameters are in blocks that are alike.
+        cpu_multiplies_bf16: whether the CPU has instructions for that.
     """
 
     view: ProfileView | None = None
@@ -37,6 +40,7 @@ class TrialFacts:
     free_memory_bytes: int | None = None
     peak_memory_bytes: int | None = None
     repeats: bool = False
+    cpu_multiplies_bf16: bool = False
 
     @property
     def run(self) -> RunFacts | None:
@@ -56,4 +60,5 @@ def facts_of(view: ProfileView | None, ready: Ready) -> TrialFacts:
         free_memory_bytes=ready.free_memory_bytes,
         peak_memory_bytes=ready.peak_bytes,
         repeats=ready.repeats,
+        cpu_multiplies_bf16=multiplies_bf16(),
     )

@@ -9,7 +9,7 @@ from tb_dlprof_plugin.model.trial_result import OTHER_TRAININGS, TriedRemedy
 from tb_dlprof_plugin.trial.experiment import Measured, quad_s
 from tb_dlprof_plugin.trial.inside.remedy import Remedy
 from tb_dlprof_plugin.trial.measuring import Measuring, fill
-from tb_dlprof_plugin.trial.statistics import LEAST_QUADS, WORTH, Gain, together
+from tb_dlprof_plugin.trial.statistics import LEAST_QUADS, LOOKS, WORTH, Gain, together
 from tb_dlprof_plugin.trial.switched import Switched
 from tb_dlprof_plugin.trial.variant import VariantError
 
@@ -18,6 +18,8 @@ SCREENING = 0.1
 ABOUT = 3.0
 """Percent by which two sets differ at most that are about as fast: compiled, one of them may be the faster one."""
 SLOWER = "Its first steps take much longer."
+_CLAIMED = LOOKS[1]
+"""Quads of a gain that is claimed: four may lie together by chance on a busy machine."""
 _LEAST_ROUNDS = 2
 """Quads for which there has to be time before another one enters a race."""
 _NEEDLESS = 1.0
@@ -138,7 +140,8 @@ class Racing(Measuring):
         # The larger the gain, the less matters what is added to it.
         gained = (self.row_for(chosen).gain_percent or 0.0) if chosen else 0.0
         half_width = min(SCREENING * gained, ABOUT)
-        return self.bench.race(base, variants, until_s - self.clock(), told, not chosen, half_width)
+        claims = 0 if chosen else LEAST_QUADS if self.is_disturbed() else _CLAIMED
+        return self.bench.race(base, variants, until_s - self.clock(), told, claims, half_width)
 
     def _trains(self, change: Change, row: TriedRemedy, larger: Sequence[Remedy], variant: Switched) -> bool:
         """Whether a changed set works, trains the same, and is worth its measurement."""

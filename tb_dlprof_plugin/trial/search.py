@@ -37,9 +37,11 @@ _LIKELY = 5.0
 _AT_ONCE = 3
 """Remedies that are measured alone before it is seen again whether a process has started."""
 _CPUS_IN_BACKGROUND = 8
-"""From which on a process may compile while sets are compared."""
-_COMPILES_S, _COMPILES_GPU_S = 10.0, 30.0
-"""That a compilation in the running process may take, with what is compared then."""
+"""From which on a process may compile while sets are compared on a GPU. Steps on the CPU need all of them: next to a
+compilation one thread seemed to gain 94 % where it costs 62 (two CPUs, torch 2.13)."""
+_COMPILES_S = 30.0
+"""That a compilation in the running process may take, with what is compared then: 28 and 31 s for two small models on
+two CPUs (torch 2.13)."""
 _UNLIKELY = 3.0
 """Times that, for what is not expected to gain: it may try many kernels."""
 _PACED_BY_GPU = 50.0
@@ -50,8 +52,8 @@ _PADDING = (
     "{:.0f} % of the places in its batches are padding: batches of sequences that are about as long, or sequences "
     "packed one behind the other, compute less. It is not tried, as it is another order of the data."
 )
-_WITHOUT_IT = "The best set is as fast without it."
-_NO_MORE = "The best set is no faster with it."
+_WITHOUT_IT = "Other remedies are as fast without it."
+_NO_MORE = "Other remedies are no faster with it."
 
 _WORKERS_GROUP, _FEWEST_LAUNCHES = "loader_workers", "compile_reduce_overhead"
 _MEMORY, _GARBAGE = "host_memory_kept", "frozen_garbage"
@@ -117,6 +119,8 @@ class Search(Confirming):
                     other_seed.end()
             self._choose_first([one for one in likely if self._is_here(one)], ordered)
             self.start_fresh()
+            if self.ready and not self.ready[0].cuda:
+                self.wait_for_unchanged()
             self._start_elsewhere(likely, ordered)
             self._improve(ordered)
             if self.chosen and self.row_for(self.chosen).gain_percent is None and self.left_s > self.look_s:
@@ -145,7 +149,7 @@ class Search(Confirming):
             for row in (*self.rows, *self.sets)
             if row.verdict not in OTHER_TRAININGS
             and row.samples == 1
-            and not self._unsound & set(row.remedy.split("+"))
+            and (self._is_of_processes(row) or not self._unsound & set(row.remedy.split("+")))
             and (row.is_gain or (row.quads > 1 and (row.low_percent or 0.0) > _LIKELY))
         ]
         found = [row for row in found if row.is_gain] or found
@@ -164,8 +168,11 @@ class Search(Confirming):
             verdict=row.verdict,
             verdict_text=row.verdict_text,
             memory_bytes=row.memory_bytes,
-            confirmed=any(row is one for one in self._of_processes) or self.laboratory is None,
+            confirmed=self._is_of_processes(row) or self.laboratory is None,
         )
+
+    def _is_of_processes(self, row: TriedRemedy) -> bool:
+        return any(row is one for one in self._of_processes)
 
     def _workers(self, candidates: Sequence[Remedy]) -> dict[str, float]:
         """What remedies of the number of DataLoader workers are expected to gain: only the one that is needed is
@@ -212,22 +219,30 @@ class Search(Confirming):
         others = [one for one in likely if not self._is_here(one)]
         if self._waits_for_cpu:
             others = [*(one for one in ordered if one.name == _FEWEST_LAUNCHES), *others]
-        if others and self.ready and self.ready[0].cpu_count >= _CPUS_IN_BACKGROUND:
+        first = self.ready[0] if self.ready else None
+        if others and first is not None and first.cuda and first.cpu_count >= _CPUS_IN_BACKGROUND:
             found = one_of_each_group([*others, *self.chosen])
             self.start_fresh([*(one for one in found if one not in others), *(one for one in found if one in others)])
 
     def _next_elsewhere(self, ordered: Sequence[Remedy]) -> bool:
         """Measure the set that has started in a process of its own, and start the next one that compiles like the best
-        of them, where there is time for one that takes about as long; whether one is on its way."""
+        of them, or in more precision where it trains otherwise, if there is time for one that takes about as long;
+        whether one is on its way."""
         row = self.early_row if self._early is None else self.measure_early()
-        if row is None or row.gain_percent is None or row.start_s is None:
+        if row is None or row.start_s is None:
             return False
         self._elsewhere.append(names_of(self._early_set))
-        if row.gain_percent > self._compiled_percent:
-            names = row.remedy.split("+")
-            self._compiled = [one for one in self._early_set if one.name in names]
-            self._compiled_percent = row.gain_percent
-        likely = next((one for one in self._like_compiled(ordered) if names_of(one) not in self._elsewhere), [])
+        if row.verdict in OTHER_TRAININGS:
+            others = iter([self._without_half(self._early_set, ordered)])
+        elif row.gain_percent is None:
+            return False
+        else:
+            if row.gain_percent > self._compiled_percent:
+                names = row.remedy.split("+")
+                self._compiled = [one for one in self._early_set if one.name in names]
+                self._compiled_percent = row.gain_percent
+            others = self._like_compiled(ordered)
+        likely = next((one for one in others if names_of(one) not in self._elsewhere), [])
         enough = self.left_s - self.kept_s > _LONGER * row.start_s
         return bool(likely) and enough and self.start_fresh(likely)
 
@@ -244,13 +259,17 @@ class Search(Confirming):
             return
         if self._waits_for_cpu and names_of(self._first) - names_of(best):
             yield one_of_each_group([*best, *self._first])
-        tf32 = tuple(one for one in ordered if one.name == _TF32 and one not in best and self._may_gain(one))
-        for one in best:
-            if one.group == _PRECISION and one.name in self._as_fast_without:
-                yield Change(out=(one,), added=tf32).of(best)
+        if any(one.group == _PRECISION and one.name in self._as_fast_without for one in best):
+            yield self._without_half(best, ordered)
         if names_of(self.chosen) - names_of(best):
             yield one_of_each_group([*kinds, *self.chosen])
         yield from (Change(added=(one,)).of(best) for one in others)
+
+    def _without_half(self, base: Sequence[Remedy], ordered: Sequence[Remedy]) -> list[Remedy]:
+        """With TF32 in the place of a half precision; the same set where it has none."""
+        half = tuple(one for one in base if one.group == _PRECISION)
+        tf32 = tuple(one for one in ordered if one.name == _TF32 and one not in base and self._may_gain(one))
+        return Change(out=half, added=tf32 if half else ()).of(base)
 
     # --- sets in the running process
 
@@ -364,7 +383,7 @@ class Search(Confirming):
             and self.switches([one])
         ]
         compiling = [one for one in others if one.compiles and self._can_compile(one)]
-        likely = [one for one in others if self._may_gain(one) and not one.compiles]
+        likely = [one for one in others if self._expects(one) >= 0 and not one.compiles]
         less = sorted(self.chosen, key=self._expects) if len(self.chosen) > 1 else []
         yield [*(Change(added=(one,)) for one in likely), *(Change(out=(one,)) for one in less)]
         # Its first steps take long: they would keep the others from the race.
@@ -374,8 +393,7 @@ class Search(Confirming):
 
     def _can_compile(self, one: Remedy) -> bool:
         """Whether there is time for a compilation in the running process, and none in a process of its own."""
-        takes_s = _COMPILES_GPU_S if self.ready and self.ready[0].cuda else _COMPILES_S
-        least_s = takes_s if self._may_gain(one) else _UNLIKELY * takes_s
+        least_s = _COMPILES_S if self._may_gain(one) else _UNLIKELY * _COMPILES_S
         return self._early is None and self.left_s - self.kept_s > least_s
 
     def _takes(self, changes: Sequence[Change]) -> bool:

@@ -84,7 +84,8 @@ class Machine:
         self.disturbs = 1.0
         """Times the unchanged step while a process starts."""
         self.at_start: dict[str, Checks] = {}
-        """By remedy, the first steps of a process that begins with it, where they are others than when switched."""
+        """By names of remedies, the first steps of a process that begins with them, where they are others than when
+        switched."""
         self.ran: list[tuple[str, ...]] = []
         """Remedies of each block."""
         self.switched: list[tuple[str, ...]] = []
@@ -161,7 +162,10 @@ class Process:
             try:
                 self.ready = [machine.checked(self._remedies)]
                 self.ready[0].since_start_s = self._takes_s
-                wrong = next((machine.at_start[one] for one in self._remedies if one in machine.at_start), None)
+                names = set(self._remedies)
+                wrong = next(
+                    (checks for some, checks in machine.at_start.items() if set(some.split("+")) <= names), None
+                )
                 self.ready[0].checks = wrong or self.ready[0].checks
             except VariantError:
                 self.end()
@@ -455,6 +459,22 @@ def test_what_gains_less_than_another_set_is_measured_shortly_and_in_one_process
     assert machine.starts["half", "compile_blocks"] == 1
 
 
+@pytest.mark.parametrize(("budget_s", "best"), [(120.0, {"tf32", "compile"}), (60.0, {"half"})])
+def test_what_compiled_trains_otherwise_is_said_and_compiled_in_more_precision_while_there_is_time(
+    budget_s: float, best: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    precisions = [Planted("half", 0.7, "precision", of_kernels=True), Planted("tf32", 0.75, of_kernels=True)]
+    machine = Machine(
+        [*precisions, Planted("compile", 0.5, "compile")],
+        {("half", "tf32"): 0.7, ("half", "tf32", "compile"): 0.3, ("half", "compile"): 0.3},
+    )
+    machine.cpu_count, machine.free_bytes, machine.compile_s = 16, 100 * 10**9, 15.0
+    machine.at_start["half+compile"] = OTHER_RATE
+    search, found = searched_by(machine, monkeypatch, budget_s)
+    assert best <= set(found.remedies)
+    assert any("compile in a fresh process trains otherwise: " in note for note in search.notes)
+
+
 def test_what_fails_when_the_budget_is_used_loses_no_result(monkeypatch: pytest.MonkeyPatch) -> None:
     machine = Machine([Planted("half", 0.5), Planted("compile", 0.9, "compile")])
     machine.compile_s = 200.0
@@ -581,6 +601,7 @@ def test_fresh_processes_that_come_too_late_do_not_take_back_what_was_measured_i
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     machine = Machine([Planted("half", 0.5), Planted("less", 0.8)])
+    machine.free_bytes = 100 * 10**9
     machine.fresh_s = 50.0
     search, best = searched_by(machine, monkeypatch, 60.0)
     assert machine.starts["half", "less"] == 1

@@ -79,9 +79,19 @@ def _nccl_version() -> str | None:
     return ".".join(str(part) for part in torch.cuda.nccl.version())
 
 
+def multiplies_bf16() -> bool:
+    """Whether the CPU has instructions for products of BF16; False where that cannot be read."""
+    text = probe(_cpu_info) or ""
+    return bool(re.search(r"^(?:flags|Features)\s*:.*\b(?:avx512_bf16|amx_bf16|bf16)\b", text, re.MULTILINE))
+
+
+def _cpu_info() -> str:
+    return Path("/proc/cpuinfo").read_text(errors="replace")
+
+
 def _cpu_model() -> str | None:
     try:
-        text = Path("/proc/cpuinfo").read_text(errors="replace")
+        text = _cpu_info()
     except OSError:
         return platform.processor() or None
     found = re.search(r"^(?:model name|Model|cpu model)\s*:\s*(.+)$", text, re.MULTILINE)

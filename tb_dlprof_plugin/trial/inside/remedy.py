@@ -69,7 +69,8 @@ class Remedy:
     usual_percent: float = 1.0
 
     def usual(self, facts: TrialFacts) -> float:
-        """Percent that it is expected to gain in a training of this kind, where nothing better is known."""
+        """Percent that it is expected to gain in a training of this kind, where nothing better is known; of 0 it is not
+        in the first set, but among the first that race against it."""
         return self.usual_percent
 
     def forecast(self, view: ProfileView) -> float | None:

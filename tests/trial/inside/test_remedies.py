@@ -338,6 +338,19 @@ def test_needs_a_gpu(name: str) -> None:
     assert make(name).why_not(TrialFacts(cuda=False)) == "The training uses no GPU."
 
 
+def test_tf32_that_the_script_has_switched_on_has_no_effect(hooks: TrialHooks, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+    for precision, says in (("highest", None), ("high", "TF32 is on for matrix products and convolutions.")):
+        torch.set_float32_matmul_precision(precision)
+        remedy = make("tf32")
+        remedy.on_import(hooks)
+        assert torch.get_float32_matmul_precision() == "high"
+        assert remedy.no_effect() == says
+        hooks.undo()
+        assert torch.get_float32_matmul_precision() == precision
+    torch.set_float32_matmul_precision("highest")
+
+
 def test_old_gpus_are_not_asked_for_what_they_lack() -> None:
     volta = TrialFacts(cuda=True, compute_capability=(7, 0))
     assert "7.0" in (make("tf32").why_not(volta) or "")

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from tb_dlprof_plugin.trial.inside.hooks import TrialHooks
 
 
+_IS_ON = "TF32 is on for matrix products and convolutions."
+
+
 class Tf32(Remedy):
     name = "tf32"
     title = "TF32 for matrix products and convolutions"
@@ -29,21 +32,27 @@ class Tf32(Remedy):
     of_kernels = True
 
     def __init__(self) -> None:
-        self._was_on = False
+        self._kept = ""
 
     def why_not(self, facts: TrialFacts) -> str | None:
         missing = needs_gpu(facts) or needs_ampere(facts)
         if missing is None and facts.run is not None and facts.run.matmul_allow_tf32 and facts.run.cudnn_allow_tf32:
-            return "TF32 is on for matrix products and convolutions."
+            return _IS_ON
         return missing
 
     def on_import(self, hooks: TrialHooks) -> None:
+        import torch
+
+        # In a running process the script has set its own by now.
+        if _matmul_precision() == "high" and probe(lambda: torch.backends.cudnn.allow_tf32):
+            self._kept = _IS_ON
         _switch_on(hooks)
 
     def on_model(self, model: nn.Module, hooks: TrialHooks) -> None:
         # Between both the script has run, and may have set its own.
-        self._was_on = _matmul_precision() == "medium"
-        if not self._was_on:
+        if _matmul_precision() == "medium":
+            self._kept = "The script itself asks for less precision."
+        else:
             _switch_on(hooks)
 
     def no_effect(self) -> str | None:
@@ -51,7 +60,7 @@ class Tf32(Remedy):
 
         if not torch.cuda.is_initialized():
             return "The training uses no GPU."
-        return "The script itself asks for less precision." if self._was_on else None
+        return self._kept or None
 
     def code(self) -> str:
         from tb_dlprof_plugin.advice.code_snippets import TF32
