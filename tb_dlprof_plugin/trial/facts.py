@@ -29,6 +29,7 @@ class TrialFacts:
         peak_memory_bytes: the most that the baseline allocated on the GPU; None on the CPU or where unknown.
         repeats: whether most parameters are in blocks that are alike.
         cpu_multiplies_bf16: whether the CPU has instructions for that.
+        step_ms: of the baseline; None where unknown.
     """
 
     view: ProfileView | None = None
@@ -41,6 +42,7 @@ class TrialFacts:
     peak_memory_bytes: int | None = None
     repeats: bool = False
     cpu_multiplies_bf16: bool = False
+    step_ms: float | None = None
 
     @property
     def run(self) -> RunFacts | None:
@@ -48,7 +50,7 @@ class TrialFacts:
         return None if self.view is None else self.view.profile.facts
 
 
-def facts_of(view: ProfileView | None, ready: Ready) -> TrialFacts:
+def facts_of(view: ProfileView | None, ready: Ready, step_ms: float | None = None) -> TrialFacts:
     """What the baseline's first rank says, and its recording."""
     return TrialFacts(
         view=view,
@@ -61,4 +63,5 @@ def facts_of(view: ProfileView | None, ready: Ready) -> TrialFacts:
         peak_memory_bytes=ready.peak_bytes,
         repeats=ready.repeats,
         cpu_multiplies_bf16=multiplies_bf16(),
+        step_ms=step_ms,
     )

@@ -144,3 +144,18 @@ def test_cores_are_those_of_the_affinity_unless_a_cgroup_gives_less(monkeypatch)
         for name, quota in zip(("_quota_2", "_quota_1"), quotas, strict=True):
             monkeypatch.setattr(machine, name, lambda quota=quota: quota)
         assert machine.usable_cores() == cores
+
+
+@pytest.mark.parametrize(
+    ("line", "multiplies"),
+    [
+        ("flags\t\t: fpu avx512f avx512_bf16 amx_tile", True),
+        ("flags\t\t: fpu avx2 amx_bf16", True),
+        ("Features\t: fp asimd i8mm bf16 dgh", True),
+        ("flags\t\t: fpu avx512f avx512bw", False),
+        ("model name\t: a CPU with bf16", False),
+    ],
+)
+def test_a_cpu_says_whether_it_multiplies_bf16(line: str, multiplies: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine, "_cpu_info", lambda: f"processor\t: 0\n{line}\nbogomips\t: 1\n")
+    assert machine.multiplies_bf16() == multiplies

@@ -88,6 +88,7 @@ class Machine:
         switched."""
         self.ran: list[tuple[str, ...]] = []
         """Remedies of each block."""
+        self.blocks_next_to_a_start = 0
         self.switched: list[tuple[str, ...]] = []
         """Sets that were checked in a running process."""
 
@@ -187,6 +188,7 @@ class Process:
         seconds = steps * machine.step_s(names) * machine.luck.get((names, machine.starts.get(names, 0)), 1.0)
         machine.now_s += seconds
         machine.ran.append(names)
+        machine.blocks_next_to_a_start += machine.under_way > 0
         return Block(steps, seconds)
 
     def check(self, switched: Sequence[str], seed: int, steps: int, timeout_s: float) -> Ready:
@@ -481,6 +483,15 @@ def test_what_fails_when_the_budget_is_used_loses_no_result(monkeypatch: pytest.
     _, best = searched_by(machine, monkeypatch, 60.0)
     assert best.remedies == ["half"]
     assert machine.now_s <= 60 + START_S + GRACE_S
+
+
+def test_on_a_cpu_nothing_starts_next_to_a_race(monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = Machine([Planted("half", 0.8), Planted("needless"), Planted("compile", 0.7, "compile")])
+    machine.cpu_count = 16
+    _, best = searched_by(machine, monkeypatch, 120.0)
+    assert set(best.remedies) >= {"half", "compile"}
+    assert best.confirmed
+    assert machine.blocks_next_to_a_start == 0
 
 
 def test_the_best_set_is_confirmed_in_a_fresh_process(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""A small Transformer learns to write; its attention is spelled out, anomalies are looked for, gradients are clipped."""
+"""A small Transformer learns to write; its attention is spelled out, anomalies are looked for, gradients clipped."""
 
 import math
 

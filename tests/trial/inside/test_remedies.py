@@ -358,6 +358,14 @@ def test_old_gpus_are_not_asked_for_what_they_lack() -> None:
     assert make("fp16_autocast").why_not(volta) is None
 
 
+def test_bf16_is_likely_to_gain_on_a_cpu_that_multiplies_it_where_steps_are_long() -> None:
+    bf16 = make("bf16_autocast")
+    assert bf16.usual(TrialFacts(cuda=True)) > 0
+    assert bf16.usual(TrialFacts(cuda=False, cpu_multiplies_bf16=True, step_ms=100.0)) > 0
+    assert bf16.usual(TrialFacts(cuda=False, cpu_multiplies_bf16=True, step_ms=10.0)) == 0
+    assert bf16.usual(TrialFacts(cuda=False, step_ms=100.0)) < 0
+
+
 def test_more_workers_than_cpus_are_not_tried() -> None:
     assert "2 CPUs" in (make("loader_workers_4").why_not(TrialFacts(cpu_count=2)) or "")
     assert make("loader_workers_2").why_not(TrialFacts(cpu_count=2)) is None

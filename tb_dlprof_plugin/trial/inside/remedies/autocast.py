@@ -85,6 +85,11 @@ class _Autocast(Remedy):
         return edits if loop.file.imports("torch") else None
 
 
+_LONG_STEP_MS, _LONG_STEP_PERCENT = 30.0, 10.0
+"""On a CPU that multiplies BF16: steps of 40 to 180 ms took 12 to 45 % less time (three scripts of lab/trying/unseen),
+of 2 to 25 ms between 28 % less and 42 % more (seven). EPYC of Zen 4, torch 2.13."""
+
+
 class Bf16Autocast(_Autocast):
     name = "bf16_autocast"
     title = "Mixed precision with BF16"
@@ -100,9 +105,11 @@ class Bf16Autocast(_Autocast):
     def usual(self, facts: TrialFacts) -> float:
         if facts.cuda:
             return super().usual(facts)
-        # Most CPUs compute products of BF16 in FP32. With instructions for them, steps took 45 % less to 42 % more time
-        # (six scripts of lab/trying/unseen, EPYC of Zen 4, torch 2.13).
-        return 0.0 if facts.cpu_multiplies_bf16 else -1.0
+        if not facts.cpu_multiplies_bf16:
+            # Products of BF16 are computed in FP32.
+            return -1.0
+        # Casts cost about the same in a short step.
+        return _LONG_STEP_PERCENT if (facts.step_ms or 0.0) >= _LONG_STEP_MS else 0.0
 
     def code(self) -> str:
         from tb_dlprof_plugin.advice.code_snippets import BF16
