@@ -9,17 +9,14 @@ from typing import TYPE_CHECKING
 from tb_dlprof_plugin.capture.facts.machine import multiplies_bf16
 
 if TYPE_CHECKING:
-    from tb_dlprof_plugin.model.run_facts import RunFacts
-    from tb_dlprof_plugin.profile_view import ProfileView
     from tb_dlprof_plugin.trial.protocol import Ready
 
 
 @dataclass(frozen=True, slots=True)
 class TrialFacts:
-    """Facts of the baseline's process, and of its recording.
+    """Facts of the baseline's process.
 
     Attributes:
-        view: the baseline's recording; None without one.
         torch_version: such as (2, 11); () where unknown.
         cuda: whether the script used a GPU; None where unknown.
         compute_capability: of that GPU, such as (9, 0); None on the CPU or where unknown.
@@ -32,7 +29,6 @@ class TrialFacts:
         step_ms: of the baseline; None where unknown.
     """
 
-    view: ProfileView | None = None
     torch_version: tuple[int, ...] = ()
     cuda: bool | None = None
     compute_capability: tuple[int, int] | None = None
@@ -44,16 +40,10 @@ class TrialFacts:
     cpu_multiplies_bf16: bool = False
     step_ms: float | None = None
 
-    @property
-    def run(self) -> RunFacts | None:
-        """What the hook read of the training; None without a recording."""
-        return None if self.view is None else self.view.profile.facts
 
-
-def facts_of(view: ProfileView | None, ready: Ready, step_ms: float | None = None) -> TrialFacts:
-    """What the baseline's first rank says, and its recording."""
+def facts_of(ready: Ready, step_ms: float) -> TrialFacts:
+    """What the baseline's first rank says, with the time of its step."""
     return TrialFacts(
-        view=view,
         torch_version=tuple(int(one) for one in re.findall(r"\d+", ready.torch_version.split("+")[0])[:2]),
         cuda=ready.cuda,
         compute_capability=ready.compute_capability,

@@ -134,7 +134,7 @@ class Trial:
         result.baseline_ms = search.baseline_step_ms
         result.device = ready.gpu or "CPU"
         result.first_step_s = max(search.deadline_s - search.budget_s - self._began_s, 0.0)
-        facts = facts_of(None, ready, search.baseline_step_ms)
+        facts = facts_of(ready, search.baseline_step_ms)
         first: list[str] = []
         if earlier is not None and earlier.device == result.device:
             search.rows = [row for row in earlier.rows if row.gain_percent is not None or row.no_effect or row.error]

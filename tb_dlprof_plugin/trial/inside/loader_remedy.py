@@ -12,7 +12,6 @@ from tb_dlprof_plugin.trial.inside.remedy import Remedy
 
 if TYPE_CHECKING:
     from tb_dlprof_plugin.trial.edit import Call, Edit, ScriptSource
-    from tb_dlprof_plugin.trial.facts import TrialFacts
     from tb_dlprof_plugin.trial.inside.hooks import TrialHooks
 
 _DATA_LOADER = ("torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader")
@@ -31,11 +30,6 @@ class LoaderRemedy(Remedy):
     def __init__(self) -> None:
         self._changed = 0
         self._kept: list[str] = []
-
-    def why_not(self, facts: TrialFacts) -> str | None:
-        if facts.run is not None and facts.run.dataloader is None:
-            return "No DataLoader was found in the recording."
-        return None
 
     def change(self, arguments: dict[str, Any]) -> str | None:
         """Change the arguments of a constructor; returns why they stay as they are, else None."""

@@ -338,6 +338,28 @@ def test_needs_a_gpu(name: str) -> None:
     assert make(name).why_not(TrialFacts(cuda=False)) == "The training uses no GPU."
 
 
+def test_cudnn_benchmark_that_the_script_has_switched_on_has_no_effect(
+    hooks: TrialHooks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+    for is_on, says in ((False, None), (True, "torch.backends.cudnn.benchmark is on.")):
+        monkeypatch.setattr(torch.backends.cudnn, "benchmark", is_on)
+        remedy = make("cudnn_benchmark")
+        remedy.on_import(hooks)
+        remedy.on_model(nn.Linear(2, 2), hooks)
+        assert torch.backends.cudnn.benchmark
+        assert remedy.no_effect() == says
+        hooks.undo()
+
+
+def test_a_compiled_model_is_not_captured(hooks: TrialHooks) -> None:
+    model = nn.Linear(2, 2)
+    model.compile(backend="eager")
+    remedy = make("cuda_graphs")
+    remedy.on_model(model, hooks)
+    assert "The script compiles the model" in (remedy.no_effect() or "")
+
+
 def test_tf32_that_the_script_has_switched_on_has_no_effect(hooks: TrialHooks, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
     for precision, says in (("highest", None), ("high", "TF32 is on for matrix products and convolutions.")):

@@ -28,17 +28,6 @@ class _Autocast(Remedy):
         self._calls = self._wrapped = 0
         self._kept = ""
 
-    def why_not(self, facts: TrialFacts) -> str | None:
-        run = facts.run
-        if run is not None and run.autocast:
-            return f"The training uses autocast ({run.autocast_dtype or 'data type unknown'})."
-        half = (
-            run is not None
-            and run.parameter_dtypes
-            and not {"float", "float32", "torch.float32"} & {one.lower() for one in run.parameter_dtypes}
-        )
-        return "The model has no FP32 parameters." if half else None
-
     def on_model(self, model: nn.Module, hooks: TrialHooks) -> None:
         import torch
 
@@ -100,7 +89,7 @@ class Bf16Autocast(_Autocast):
     in_running_process = True
 
     def why_not(self, facts: TrialFacts) -> str | None:
-        return needs_ampere(facts) or super().why_not(facts)
+        return needs_ampere(facts)
 
     def usual(self, facts: TrialFacts) -> float:
         if facts.cuda:
@@ -134,10 +123,7 @@ class Fp16Autocast(_Autocast):
         self._scaling = LossScaling()
 
     def why_not(self, facts: TrialFacts) -> str | None:
-        missing = needs_gpu(facts) or needs_tensor_cores(facts) or super().why_not(facts)
-        if missing is None and facts.run is not None and facts.run.grad_scaler:
-            return "The training uses a GradScaler."
-        return missing
+        return needs_gpu(facts) or needs_tensor_cores(facts)
 
     def on_import(self, hooks: TrialHooks) -> None:
         self._scaling.install(hooks)

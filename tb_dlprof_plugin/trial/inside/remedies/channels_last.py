@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from torch import nn
 
     from tb_dlprof_plugin.trial.edit import Edit, ScriptSource
-    from tb_dlprof_plugin.trial.facts import TrialFacts
     from tb_dlprof_plugin.trial.inside.hooks import TrialHooks
 
 
@@ -30,9 +29,6 @@ class ChannelsLast(Remedy):
         self._converted: set[int] = set()
         self._already = self._changed = False
         self._optimizers: list[Any] = []
-
-    def why_not(self, facts: TrialFacts) -> str | None:
-        return "The images have their channels last." if facts.run is not None and facts.run.channels_last else None
 
     def on_import(self, hooks: TrialHooks) -> None:
         import torch

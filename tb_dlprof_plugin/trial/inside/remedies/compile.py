@@ -39,7 +39,7 @@ class _Compile(Remedy):
     def why_not(self, facts: TrialFacts) -> str | None:
         if facts.torch_version and facts.torch_version < _MODULE_COMPILE:
             return "torch.compile of a module needs PyTorch 2.2."
-        return "The model is compiled." if facts.run is not None and facts.run.compiled else None
+        return None
 
     def on_model(self, model: nn.Module, hooks: TrialHooks) -> None:
         from tb_dlprof_plugin.capture.wrappers import is_compiled_region

@@ -32,12 +32,15 @@ class CudaGraphs(Remedy):
     def why_not(self, facts: TrialFacts) -> str | None:
         if facts.world_size > 1:
             return "CUDA graphs of distributed models need an order of their own: they are not applied from outside."
-        if facts.run is not None and facts.run.compiled:
-            return "The model is compiled: torch.compile has CUDA graphs of its own."
         return needs_gpu(facts)
 
     def on_model(self, model: nn.Module, hooks: TrialHooks) -> None:
         """The graph is captured at the first call in training mode, whose arguments have the shapes that count."""
+        from tb_dlprof_plugin.capture.wrappers import is_compiled_region
+
+        if is_compiled_region(model):
+            self._kept = "The script compiles the model: torch.compile has CUDA graphs of its own."
+            return
         captured: dict[bool, Any] = {}
 
         def make(forward: Any) -> Any:

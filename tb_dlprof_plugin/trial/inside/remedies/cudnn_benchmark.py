@@ -29,15 +29,17 @@ class CudnnBenchmark(Remedy):
     in_running_process = True
     of_kernels = True
 
+    def __init__(self) -> None:
+        self._was_on: bool | None = None
+
     def why_not(self, facts: TrialFacts) -> str | None:
-        missing = needs_gpu(facts)
-        if missing is None and facts.run is not None and facts.run.cudnn_benchmark:
-            return "torch.backends.cudnn.benchmark is on."
-        return missing
+        return needs_gpu(facts)
 
     def on_import(self, hooks: TrialHooks) -> None:
         import torch
 
+        if self._was_on is None:
+            self._was_on = torch.backends.cudnn.benchmark
         hooks.set(torch.backends.cudnn, "benchmark", True)
 
     def on_model(self, model: nn.Module, hooks: TrialHooks) -> None:
@@ -49,6 +51,8 @@ class CudnnBenchmark(Remedy):
 
         if not torch.cuda.is_initialized():
             return "The training uses no GPU."
+        if self._was_on:
+            return "torch.backends.cudnn.benchmark is on."
         return "The script asks for deterministic algorithms." if torch.backends.cudnn.deterministic else None
 
     def code(self) -> str:

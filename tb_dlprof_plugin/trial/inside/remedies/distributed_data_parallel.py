@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from tb_dlprof_plugin.trial.inside.hooks import TrialHooks
 
 _DDP = ("torch.nn.parallel.DistributedDataParallel", "torch.nn.parallel.distributed.DistributedDataParallel")
-_WRAPPER = "DistributedDataParallel"
 
 
 class _Ddp(Remedy):
@@ -28,9 +27,6 @@ class _Ddp(Remedy):
         self._kept = ""
 
     def why_not(self, facts: TrialFacts) -> str | None:
-        wrapper = None if facts.run is None else facts.run.parallel_wrapper
-        if facts.run is not None and wrapper != _WRAPPER:
-            return "The model is not wrapped in DistributedDataParallel."
         return needs_ranks(facts)
 
     def change(self, arguments: dict[str, Any]) -> str | None:
@@ -129,10 +125,6 @@ class DdpBf16Gradients(_Ddp):
     title = "DDP exchanges gradients in BF16"
     changes = Changes.ROUNDING
     may_change = "Gradients are rounded to 8 bits of mantissa before they are added over the ranks."
-
-    def why_not(self, facts: TrialFacts) -> str | None:
-        hook = facts.run.ddp.comm_hook if facts.run is not None and facts.run.ddp is not None else None
-        return f"The script has registered {hook}." if hook else super().why_not(facts)
 
     def on_import(self, hooks: TrialHooks) -> None:
         import torch

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from tb_dlprof_plugin.trial.facts import TrialFacts
     from tb_dlprof_plugin.trial.inside.hooks import TrialHooks
 
-_WRAPPERS = ("FullyShardedDataParallel", "FSDPModule")
-
 
 class FsdpPrefetch(Remedy):
     name = "fsdp_prefetch"
@@ -32,8 +30,6 @@ class FsdpPrefetch(Remedy):
         self._kept = ""
 
     def why_not(self, facts: TrialFacts) -> str | None:
-        if facts.run is not None and facts.run.parallel_wrapper not in _WRAPPERS:
-            return "The model is not wrapped in FSDP."
         return needs_ranks(facts)
 
     def on_import(self, hooks: TrialHooks) -> None:

@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from tb_dlprof_plugin.trial.inside.hooks import TrialHooks
 
 
-_IS_ON = "TF32 is on for matrix products and convolutions."
-
-
 class Tf32(Remedy):
     name = "tf32"
     title = "TF32 for matrix products and convolutions"
@@ -35,17 +32,14 @@ class Tf32(Remedy):
         self._kept = ""
 
     def why_not(self, facts: TrialFacts) -> str | None:
-        missing = needs_gpu(facts) or needs_ampere(facts)
-        if missing is None and facts.run is not None and facts.run.matmul_allow_tf32 and facts.run.cudnn_allow_tf32:
-            return _IS_ON
-        return missing
+        return needs_gpu(facts) or needs_ampere(facts)
 
     def on_import(self, hooks: TrialHooks) -> None:
         import torch
 
         # In a running process the script has set its own by now.
         if _matmul_precision() == "high" and probe(lambda: torch.backends.cudnn.allow_tf32):
-            self._kept = _IS_ON
+            self._kept = "TF32 is on for matrix products and convolutions."
         _switch_on(hooks)
 
     def on_model(self, model: nn.Module, hooks: TrialHooks) -> None:
