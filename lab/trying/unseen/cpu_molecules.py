@@ -1,5 +1,5 @@
 """Energies of molecules by messages between atoms; graphs of different sizes are put together in the loader, and
-gradients are set to zero, not taken away."""
+gradients are set to zero, and not to None."""
 
 import torch
 from torch import nn
