@@ -37,8 +37,11 @@ class TrainingLoop:
 
     @property
     def computes_loss(self) -> tuple[ast.stmt, ...]:
-        """From the model's call to the backward pass, without it."""
-        return self.body[self.body.index(self.forward) : self.body.index(self.backward)]
+        """From the model's call to the backward pass, without it and what only sets gradients to zero before it."""
+        statements = self.body[self.body.index(self.forward) : self.body.index(self.backward)]
+        while _method(statements[-1]) == "zero_grad":
+            statements = statements[:-1]
+        return statements
 
     def indent(self, statement: ast.stmt) -> str:
         """White space in front of a statement."""

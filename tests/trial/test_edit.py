@@ -124,6 +124,17 @@ def test_autocast_indents_the_computation_of_the_loss(script: ScriptSource) -> N
     ]
 
 
+def test_gradients_that_are_set_to_zero_before_the_backward_pass_stay_where_they_are(tmp_path: Path) -> None:
+    zero = "            optimizer.zero_grad(set_to_none=False)\n"
+    backward = "            loss.backward()\n"
+    later = SCRIPT.replace(zero, "").replace(backward, zero + backward)
+    for name, text in (("train.py", later), ("parts.py", PARTS)):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    lines = changed(ScriptSource.read(tmp_path / "train.py"), "bf16_autocast")
+    assert "+                loss = loss_fn(outputs, targets)" in lines
+    assert not any("zero_grad" in line for line in lines)
+
+
 def test_fp16_comes_with_a_scaler(script: ScriptSource) -> None:
     added = [line for line in changed(script, "fp16_autocast") if line.startswith("+")]
     assert added == [
