@@ -39,6 +39,8 @@ _AT_ONCE = 3
 _CPUS_IN_BACKGROUND = 8
 """From which on a process may compile while sets are compared on a GPU. Steps on the CPU need all of them: next to a
 compilation one thread seemed to gain 94 % where it costs 62 (two CPUs, torch 2.13)."""
+_WAITED = 0.25
+"""Of the budget, that a start may take for which a race on the CPU waits."""
 _COMPILES_S = 30.0
 """That a compilation in the running process may take, with what is compared then: 28 and 31 s for two small models on
 two CPUs (torch 2.13)."""
@@ -118,8 +120,9 @@ class Search(Confirming):
                 finally:
                     other_seed.end()
             self._choose_first([one for one in likely if self._is_here(one)], ordered)
-            self.start_fresh()
-            if self.ready and not self.ready[0].cuda:
+            if not self.ready or self.ready[0].cuda:
+                self.start_fresh()
+            elif self.fresh_s() <= _WAITED * self.budget_s and self.start_fresh():
                 self.wait_for_unchanged()
             self._start_elsewhere(likely, ordered)
             self._improve(ordered)

@@ -494,6 +494,14 @@ def test_on_a_cpu_nothing_starts_next_to_a_race(monkeypatch: pytest.MonkeyPatch)
     assert machine.blocks_next_to_a_start == 0
 
 
+def test_on_a_cpu_a_race_does_not_wait_for_a_slow_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = Machine([Planted("half", 0.5), Planted("harms", 1.3), Planted("other", 0.8, usual_percent=-1.0)])
+    machine.start_s = 20.0
+    _, best = searched_by(machine, monkeypatch, 60.0)
+    assert set(best.remedies) == {"half", "other"}
+    assert machine.blocks_next_to_a_start == 0
+
+
 def test_the_best_set_is_confirmed_in_a_fresh_process(monkeypatch: pytest.MonkeyPatch) -> None:
     machine = Machine([Planted("half", 0.5), Planted("less", 0.8)])
     _, best = searched_by(machine, monkeypatch)
