@@ -287,7 +287,7 @@ def _print_best(result: TrialResult, done: Sequence[TriedRemedy]) -> None:
             remedy = make(name)
             found = next((one for one in result.rows if one.remedy == name), None)
             code = remedy.code() if found is None or not found.code else found.code
-            say(f"  {remedy.title}:", *(f"    {line}" for line in code.splitlines()))
+            say("", f"  {remedy.title}:", *(f"    {line}" for line in code.splitlines()))
     elif likely := [row for row in done if (row.low_percent or 0.0) > 0 and row.verdict not in OTHER_TRAININGS]:
         row = max(likely, key=lambda one: one.gain_percent or 0.0)
         say(
