@@ -275,7 +275,7 @@ def _print_best(result: TrialResult, done: Sequence[TriedRemedy]) -> None:
     """The best set, and the lines to change for it."""
     best = result.best
     if best.remedies:
-        row = next((one for one in done if set(one.remedy.split("+")) == set(best.remedies)), None)
+        row = next((one for one in done if one.names == set(best.remedies)), None)
         so_far = "" if row is None or row.is_gain else " so far"
         inside = "" if best.confirmed else f", {INSIDE}"
         say(f"Best{so_far}: {' + '.join(best.remedies)}, {best.gain_percent:+.1f} % {_interval(best)}{inside}.")

@@ -75,6 +75,11 @@ class TriedRemedy(msgspec.Struct, kw_only=True):
     stopped: str = ""
     run: str = ""
 
+    @property
+    def names(self) -> frozenset[str]:
+        """Of its remedies."""
+        return frozenset(self.remedy.split("+"))
+
 
 class BestSet(msgspec.Struct, kw_only=True):
     """The set of remedies that gains most, measured as a set; ``remedies`` is empty where none gains.

@@ -197,7 +197,7 @@ def without_best(trial: TrialResult) -> str:
         return f"No gain is certain yet: up to {most:.0f} % is possible."
     if len(same) < len(measured) and any((row.gain_percent or 0.0) > _LITTLE for row in measured if row not in same):
         return "What makes a step shorter trains something else."
-    tried = len({name for row in same for name in row.remedy.split("+")})
+    tried = len({name for row in same for name in row.names})
     by = f" by more than {most:.1f} %" if most > 0 else ""
     return f"None of {tried} remedies makes a step shorter{by}."
 

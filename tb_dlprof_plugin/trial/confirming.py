@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from tb_dlprof_plugin.model.trial_result import INSIDE, OTHER_TRAININGS, TriedRemedy
 from tb_dlprof_plugin.trial.inside.remedy import Remedy, environment_of
 from tb_dlprof_plugin.trial.measuring import name_of
-from tb_dlprof_plugin.trial.racing import SCREENING, Racing
+from tb_dlprof_plugin.trial.racing import SCREENING, Racing, names_of
 from tb_dlprof_plugin.trial.statistics import LEAST_QUADS
 from tb_dlprof_plugin.trial.switched import OfScript
 from tb_dlprof_plugin.trial.variant import Variant, VariantError
@@ -191,11 +191,7 @@ class Confirming(Racing):
         chosen = {one.name for one in self.chosen}
         if chosen and self.row_for(self.chosen).is_gain:
             early = {one.name for one in self._early_set}
-            self.sets = [
-                row
-                for row in self.sets
-                if not chosen < (names := set(row.remedy.split("+"))) or (early and names <= early)
-            ]
+            self.sets = [row for row in self.sets if not chosen < row.names or (early and row.names <= early)]
 
     def _in_fresh_processes(self, final: Sequence[Remedy], started: Variant | None = None) -> TriedRemedy:
         if self.bench.exclusive or self.fitting == 1:
@@ -260,8 +256,7 @@ class Confirming(Racing):
 
     def _gained_without(self, final: Sequence[Remedy]) -> float:
         """Percent that the best other set gains; -inf without one."""
-        names = {one.name for one in final}
-        others = [row for row in (*self.rows, *self.sets) if set(row.remedy.split("+")) != names]
+        others = [row for row in (*self.rows, *self.sets) if row.names != names_of(final)]
         gains = [row.gain_percent or 0.0 for row in others if row.is_gain and row.verdict not in OTHER_TRAININGS]
         return max(gains, default=-math.inf)
 

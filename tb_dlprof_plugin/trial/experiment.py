@@ -33,7 +33,7 @@ _STEADY = 0.08
 """Relative difference of two blocks that counts as steady."""
 _LONGEST_BLOCK_S = 120.0
 _LOSES = "it clearly loses"
-GAINS_LESS = "another set gains more"
+_GAINS_LESS = "another set gains more"
 _BESIDE_ANOTHER = LOOKS[1]
 """Quads after which a set need not be known better that seems to gain less than another one."""
 SURE = 20.0
@@ -296,9 +296,11 @@ class Bench:
         if not first.gain.certain or first.gain.percent >= SURE:
             return first
         seconds = least_s(first.before_ms / 1e3)
-        if first.stopped == GAINS_LESS or left_s < seconds / 2:
-            why = GAINS_LESS if first.stopped == GAINS_LESS else "no time for a second process"
-            return replace(first, gain=replace(first.gain, certain=False), stopped=why)
+        unsure = replace(first, gain=replace(first.gain, certain=False))
+        if first.stopped == _GAINS_LESS:
+            return unsure
+        if left_s < seconds / 2:
+            return replace(unsure, stopped="no time for a second process")
         if self.exclusive:
             a.end()
         b.start(start_timeout_s)
@@ -328,7 +330,7 @@ class Bench:
             return _LOSES
         clearly = found.quads >= LEAST_QUADS and found.high < than
         if clearly or (found.quads >= _BESIDE_ANOTHER and found.percent < than):
-            return GAINS_LESS
+            return _GAINS_LESS
         if found.quads in LOOKS and found.half_width <= max(self._precision, share * abs(found.percent)):
             return "the interval is as narrow as needed"
         return "no more looks are planned" if found.quads >= LOOKS[-1] else ""

@@ -120,6 +120,11 @@ class Measuring:
         return self.deadline_s - self.clock()
 
     @property
+    def on_gpu(self) -> bool:
+        """Whether the script uses a GPU."""
+        return bool(self.ready) and self.ready[0].cuda
+
+    @property
     def least_s(self) -> float:
         """Seconds of a measurement in which a gain can be certain."""
         return least_s(self.baseline_step_ms / 1e3)
@@ -367,7 +372,7 @@ class Measuring:
         """Whether the compared steps of a variant took so much longer that measuring it would waste the budget."""
         if self.host is None or self.host.starts not in self._yardsticks:
             return False
-        if self.ready and self.ready[0].cuda:
+        if self.on_gpu:
             # Its steps' times on the CPU are not those of the GPU.
             return False
         # Steps that are compared need not wait for their batches.

@@ -184,8 +184,7 @@ class Racing(Measuring):
     def row_for(self, candidates: Sequence[Remedy]) -> TriedRemedy:
         """The row of a remedy or a set, which is made where there is none."""
         rows = self.rows if len(candidates) == 1 else self.sets
-        names = {one.name for one in candidates}
-        found = next((row for row in rows if set(row.remedy.split("+")) == names), None)
+        found = next((row for row in rows if row.names == names_of(candidates)), None)
         if found is None:
             found = self.new_row(candidates)
             rows.append(found)
@@ -193,9 +192,8 @@ class Racing(Measuring):
 
     def keep_row(self, row: TriedRemedy) -> None:
         """In the place of the row of the same remedies."""
-        names = set(row.remedy.split("+"))
-        rows = self.rows if len(names) == 1 else self.sets
-        rows[:] = [*(one for one in rows if set(one.remedy.split("+")) != names), row]
+        rows = self.rows if len(row.names) == 1 else self.sets
+        rows[:] = [*(one for one in rows if one.names != row.names), row]
 
     def note(self, one: Remedy, **values: object) -> None:
         """Say in the row of a remedy why it has no figure."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tb_dlprof_plugin.metrics.loader.forecast import LoaderForecast
@@ -120,7 +120,7 @@ class Search(Confirming):
                 finally:
                     other_seed.end()
             self._choose_first([one for one in likely if self._is_here(one)], ordered)
-            if not self.ready or self.ready[0].cuda:
+            if self.on_gpu:
                 self.start_fresh()
             elif self.fresh_s() <= _WAITED * self.budget_s and self.start_fresh():
                 self.wait_for_unchanged()
@@ -152,7 +152,7 @@ class Search(Confirming):
             for row in (*self.rows, *self.sets)
             if row.verdict not in OTHER_TRAININGS
             and row.samples == 1
-            and (self._is_of_processes(row) or not self._unsound & set(row.remedy.split("+")))
+            and (self._is_of_processes(row) or not self._unsound & row.names)
             and (row.is_gain or (row.quads > 1 and (row.low_percent or 0.0) > _LIKELY))
         ]
         found = [row for row in found if row.is_gain] or found
@@ -222,8 +222,7 @@ class Search(Confirming):
         others = [one for one in likely if not self._is_here(one)]
         if self._waits_for_cpu:
             others = [*(one for one in ordered if one.name == _FEWEST_LAUNCHES), *others]
-        first = self.ready[0] if self.ready else None
-        if others and first is not None and first.cuda and first.cpu_count >= _CPUS_IN_BACKGROUND:
+        if others and self.on_gpu and self.ready[0].cpu_count >= _CPUS_IN_BACKGROUND:
             found = one_of_each_group([*others, *self.chosen])
             self.start_fresh([*(one for one in found if one not in others), *(one for one in found if one in others)])
 
@@ -236,13 +235,12 @@ class Search(Confirming):
             return False
         self._elsewhere.append(names_of(self._early_set))
         if row.verdict in OTHER_TRAININGS:
-            others = iter([self._without_half(self._early_set, ordered)])
+            others: Iterable[list[Remedy]] = [self._without_half(self._early_set, ordered)]
         elif row.gain_percent is None:
             return False
         else:
             if row.gain_percent > self._compiled_percent:
-                names = row.remedy.split("+")
-                self._compiled = [one for one in self._early_set if one.name in names]
+                self._compiled = [one for one in self._early_set if one.name in row.names]
                 self._compiled_percent = row.gain_percent
             others = self._like_compiled(ordered)
         likely = next((one for one in others if names_of(one) not in self._elsewhere), [])
@@ -316,7 +314,7 @@ class Search(Confirming):
         )
         best: list[Remedy] = []
         gained = 0.0
-        for first in (likely, sparing) if self.ready and self.ready[0].cuda else (likely,):
+        for first in (likely, sparing) if self.on_gpu else (likely,):
             chosen = self._together([], tuple(first))
             self._first = self._first or chosen
             if not chosen or names_of(chosen) == names_of(best):

@@ -69,8 +69,7 @@ class Recording:
     @cached_property
     def averages(self) -> dict[str, Any]:
         """Torch's own averages of the same recording."""
-        found: dict[str, Any] = json.loads(gzip.decompress(_averages_of(self.path).read_bytes()))
-        return found
+        return _read_averages(self.path)
 
     def has_note(self, *codes: str) -> bool:
         """Whether the reader noted one of these about the file."""
@@ -83,11 +82,16 @@ def _averages_of(path: Path) -> Path:
     return path.with_name(f"{name}.key_averages.json.gz")
 
 
+def _read_averages(trace: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(gzip.decompress(_averages_of(trace).read_bytes()))
+    return found
+
+
 def _has_exact_averages(trace: Path) -> bool:
     """Up to version 2.3 torch wrote whole microseconds, rounds them otherwise in its rows, and nests by them."""
     if not _averages_of(trace).exists():
         return False
-    version = json.loads(gzip.decompress(_averages_of(trace).read_bytes()))["recorded"]["torch"]
+    version = _read_averages(trace)["recorded"]["torch"]
     return tuple(int(part) for part in version.split(".")[:2]) >= (2, 4)
 
 

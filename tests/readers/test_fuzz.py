@@ -9,9 +9,9 @@ import time
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from support.broken_traces import INSERTED, MUTATIONS, PAYLOADS, TRACES, apply, check, sound_traces
+from support.broken_traces import INSERTED, MUTATIONS, PAYLOADS, apply, check, recorded, sound_traces
 
-NAMES = sorted(path.name.split(".")[0] for path in TRACES.glob("*.pt.trace.json.gz"))
+NAMES = sorted(recorded())
 
 
 @functools.cache

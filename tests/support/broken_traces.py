@@ -19,7 +19,7 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 import numpy as np
@@ -118,24 +118,28 @@ def draw(source: random.Random) -> list[Mutation]:
     return result
 
 
+def recorded(only: Collection[str] = ()) -> dict[str, Path]:
+    """Files of the recorded traces, by default of all, by name."""
+    found = {path.name.split(".")[0]: path for path in sorted(TRACES.glob("*.pt.trace.json.gz"))}
+    return {name: path for name, path in found.items() if not only or name in only}
+
+
 @functools.cache
 def sound_traces(events: int = 60, only: tuple[str, ...] = ()) -> dict[str, bytes]:
     """The recorded traces, by default all, each with at most so many of its events, by name."""
     result = {}
-    for path in sorted(TRACES.glob("*.pt.trace.json.gz")):
-        if only and path.name.split(".")[0] not in only:
-            continue
+    for name, path in recorded(only).items():
         text = gzip.decompress(path.read_bytes())
         try:
             document = json.loads(text)
         except ValueError:  # old exporters wrote no sound JSON themselves
-            result[path.name.split(".")[0]] = text[: 400 * events]
+            result[name] = text[: 400 * events]
             continue
         all_events = document["traceEvents"] if isinstance(document, dict) else document
         step = max(1, len(all_events) // events)
         kept = all_events[::step]
         short = document | {"traceEvents": kept} if isinstance(document, dict) else kept
-        result[path.name.split(".")[0]] = json.dumps(short, indent=1).encode()
+        result[name] = json.dumps(short, indent=1).encode()
     return result
 
 

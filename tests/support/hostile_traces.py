@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from support import all_answers
-from support.broken_traces import TRACES, check, sound_traces
+from support.broken_traces import check, recorded, sound_traces
 
 from tb_dlprof_plugin.model.profile import Profile
 from tb_dlprof_plugin.profile_view import ProfileView
@@ -147,9 +147,7 @@ def documents(events: int, only: tuple[str, ...] = ()) -> list[Any]:
 
 def first_steps(events: int, only: tuple[str, ...] = ()) -> Iterator[Any]:
     """Recorded traces, by default all, with their first events instead of some of all: whole steps of short ones."""
-    for path in sorted(TRACES.glob("*.pt.trace.json.gz")):
-        if only and path.name.split(".")[0] not in only:
-            continue
+    for path in recorded(only).values():
         try:
             document = json.loads(gzip.decompress(path.read_bytes()))
         except ValueError:

@@ -61,7 +61,7 @@ DEPTHWISE_SHARE_PERCENT = 10.0
 """Of the convolutions' kernel time: with more of it in depthwise convolutions, whose kernels may be slower with
 channels last, the low end of the saving is 0."""
 
-AS_CONVOLUTIONS = 2.0
+GROUP_NORM_AS_CONVOLUTIONS = 2.0
 """A group norm changes layouts for as long as so many convolutions: its copies are strided. With seven of them for
 sixteen convolutions, channels last made a step 4 % longer (two trials of lab/trying/unseen/gpu_denoiser.py, H200, torch
 2.11)."""
@@ -176,7 +176,7 @@ def _around_group_norms(context: RuleContext) -> float:
     norms, convolutions = (
         np.count_nonzero(calls_of(context, ops_named(context, one.__eq__))) for one in (_GROUP_NORM, _CUDNN)
     )
-    return min(AS_CONVOLUTIONS * norms / convolutions, 1.0) if convolutions else 0.0
+    return min(GROUP_NORM_AS_CONVOLUTIONS * norms / convolutions, 1.0) if convolutions else 0.0
 
 
 def _factors(parts: tuple[tuple[Bools, tuple[SpeedupRange, SpeedupRange]], ...]) -> str:
